@@ -104,7 +104,10 @@ def test_a_walk_leaves_local_optima_that_no_swap_leaves():
         for end in ends.values():
             search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 7), 10_000)
             search.neighbourhood.move_to(end)
-            reached = [search.neighbourhood.value for _ in tabu_walk(search, np.random.default_rng(0))]
+            reached = [
+                search.neighbourhood.value
+                for _ in tabu_walk(search, search.neighbourhood.walks(), np.random.default_rng(0))
+            ]
             assert reached == sorted(reached, reverse=True)
             assert search.neighbourhood.value == pytest.approx(min([end.value, *reached]), rel=1e-12)
             stuck, left = stuck + 1, left + (search.neighbourhood.value <= best + 1e-9)
@@ -119,7 +122,7 @@ def test_a_walk_ends_at_the_best_place_it_saw_and_obeys_on_the_way(C):
     search = LocalSearch(problem, ActiveSetNeighbourhood(problem, 25), 600)
     start = problem.evaluate(np.arange(20))
     begin = descend_from(search, start)
-    for _ in tabu_walk(search, np.random.default_rng(1)):
+    for _ in tabu_walk(search, search.neighbourhood.walks(), np.random.default_rng(1)):
         solved = problem.evaluate(np.sort(search.neighbourhood.support))
         assert solved.value == pytest.approx(search.neighbourhood.value, rel=1e-9)
         assert search.neighbourhood.size <= 20
@@ -136,7 +139,7 @@ def test_a_walk_ends_where_variables_are_dependent(monkeypatch):
         raise DependentError
 
     monkeypatch.setattr(search.neighbourhood, "apply", dependent)
-    assert list(tabu_walk(search, np.random.default_rng(0))) == []
+    assert list(tabu_walk(search, search.neighbourhood.walks(), np.random.default_rng(0))) == []
     assert search.neighbourhood.value == pytest.approx(begin.value)
     assert search.wasted == search.k
 
@@ -173,7 +176,7 @@ def test_a_walk_never_leaves_the_best_place_it_stood_at(patience, changes):
         search.mark_visited = spy
         for _ in range(3):
             before = search.neighbourhood.value
-            named = list(tabu_walk(search, rng))
+            named = list(tabu_walk(search, search.neighbourhood.walks(), rng))
             assert search.neighbourhood.value <= min(seen) + 1e-9
             assert bool(named) == (search.neighbourhood.value < before - 1e-9)
             solved = problem.evaluate(np.sort(search.neighbourhood.support))
@@ -233,7 +236,9 @@ def test_an_interrupted_walk_has_yielded_every_local_optimum_it_found():
         return found
 
     search.attempt = spy
-    told = [search.neighbourhood.value for _ in tabu_walk(search, np.random.default_rng(0))]
+    told = [
+        search.neighbourhood.value for _ in tabu_walk(search, search.neighbourhood.walks(), np.random.default_rng(0))
+    ]
     assert len(told) > 3
     assert told == ends
 

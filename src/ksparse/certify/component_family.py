@@ -43,9 +43,7 @@ class ComponentFamily(Family):
     nodes_per_round = 16
 
     def __init__(self, problem: SupportProblem, best: float) -> None:
-        model, radius = problem.model, problem.can.radius
-        assert model is not None
-        assert radius is not None
+        model, radius = problem.quadratic, problem.can.radius
         self.supports, self.scale = Supports.of(problem), abs(best) or 1.0
         variables = self.supports.variables
         self.V = -0.5 * model.block(variables) * (radius**2 / self.scale)

@@ -118,7 +118,6 @@ class ScaledProblem:
         supports, linear, shift = Supports.of(problem), problem.linear, max(0.0, best.shift)
         kept, constant = supports.variables, model.constant
         if linear is None:
-            assert problem.can.radius is not None
             linear = Linear.of(problem.n, -WIDER * problem.can.radius, WIDER * problem.can.radius)
             constant -= 0.5 * shift * (WIDER_SQUARE * problem.can.radius**2)
         H = model.block(kept)

@@ -200,7 +200,7 @@ def family_of(problem: SupportProblem, best: Candidate, most: float | None = Non
     if not problem.can.treated_as_convex:
         raise NoBoundError("φ is not convex")
     model = problem.model
-    if problem.linear is None and (problem.can.radius is None or model is None):
+    if problem.linear is None and (problem.can.radius == math.inf or model is None):
         raise NoBoundError(f"C = {problem.C} is not polyhedral")
     if problem.columns_on_demand:
         raise NoBoundError("there are too many columns to hold all of them")

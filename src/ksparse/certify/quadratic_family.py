@@ -91,12 +91,12 @@ class QuadraticFamily(Family):
             if found is None or bound > best:
                 best, found = bound, (relaxation, node)
             history.append(best)
+            state = node.state
             if best >= cutoff or time.perf_counter() >= deadline or (node.state != OUT).sum() < RESPLIT * n:
                 break
             split.update_weights(node.y[0], node.z[0])
         assert found is not None
-        assert node is not None
-        found[1].state = node.state
+        found[1].state = state
         return *found, best
 
     def children(self, node: NodeBatch) -> list[NodeBatch]:

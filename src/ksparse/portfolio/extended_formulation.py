@@ -59,7 +59,7 @@ class ExtendedPortfolio:
         return self.n + int(self.short.size)
 
     @property
-    def sales(self) -> Vector:
+    def _sales(self) -> Vector:
         """The places of s in z."""
         return self.parts + np.arange(self.kinked.size)
 
@@ -74,12 +74,12 @@ class ExtendedPortfolio:
     def traded(self) -> tuple[Vector, Vector]:
         """T and t of the trades Tz + t."""
         T, t = np.abs(self.to_weights), np.abs(self.problem.held)
-        T[self.kinked, self.sales] = 2.0
+        T[self.kinked, self._sales] = 2.0
         t[self.kinked] *= -1.0
         return T, t
 
     @cached_property
-    def curvature(self) -> Vector:
+    def _curvature(self) -> Vector:
         """2αV, symmetric."""
         V: Vector = check_symmetric(2.0 * self.problem.alpha * self.problem.V, "V")
         return V
@@ -88,7 +88,7 @@ class ExtendedPortfolio:
     def quadratic(self) -> tuple[Vector, Vector]:
         """H and c of φ − constant."""
         M, n, short = self.to_weights, self.n, self.short
-        V, q = self.curvature, slice(n, self.parts)
+        V, q = self._curvature, slice(n, self.parts)
         H = np.zeros((M.shape[1], M.shape[1]))  # MᵀVM, whose entries are those of V
         H[:n, :n], H[:n, q], H[q, :n], H[q, q] = V, -V[:, short], -V[short], V[np.ix_(short, short)]
         return H, self.problem.cost @ self.traded[0] - self.problem.r @ M
@@ -103,10 +103,10 @@ class ExtendedPortfolio:
         """What the search minimises; convex if φ is, which V shows in an eighth of the time of a factorisation of H."""
         H, c = (part.copy() for part in self.quadratic)
         size = SOFT * (float(np.diag(H).max()) or 1.0)
-        H[self.sales, self.sales] += size
-        c[self.sales] -= 0.5 * size * np.abs(self.problem.held[self.kinked])
+        H[self._sales, self._sales] += size
+        c[self._sales] -= 0.5 * size * np.abs(self.problem.held[self.kinked])
         loss = Quadratic(H, c)
-        loss.convex = Quadratic(self.curvature).convex
+        loss.convex = Quadratic(self._curvature).convex
         return loss
 
     @property
@@ -116,7 +116,7 @@ class ExtendedPortfolio:
         rules = problem.rules
         side = np.where(held > 0, self.kinked, self.n + np.searchsorted(self.short, self.kinked))
         sold = np.zeros((held.size, M.shape[1]))  # s ≥ a − p, or a − q
-        sold[np.arange(held.size), side] = sold[np.arange(held.size), self.sales] = -1.0
+        sold[np.arange(held.size), side] = sold[np.arange(held.size), self._sales] = -1.0
         G, h = [rules.G @ M, sold], [rules.h, -np.abs(held)]
         if problem.max_turnover is not None:
             G, h = [*G, T.sum(axis=0)[None]], [*h, np.array([problem.max_turnover - t.sum()])]
@@ -146,7 +146,7 @@ class ExtendedPortfolio:
             hint = "with costs, turnover or max_short say which, by min_weights above 0 or max_weights below 0"
             raise ValueError(f"forced_in holds asset {unclear[0]}, which may be long or short: {hint}")
         sides = np.where(high <= 0, self.n + np.searchsorted(self.short, assets), assets)
-        return np.asarray(np.concatenate([sides, self.sales]), dtype=np.intp)
+        return np.asarray(np.concatenate([sides, self._sales]), dtype=np.intp)
 
     @property
     def forbidden(self) -> Vector:
@@ -188,7 +188,7 @@ class ExtendedPortfolio:
     def reoptimise(self, z: Vector, C: Polyhedron, min_weight: float) -> Vector | None:
         """Return the minimiser of φ itself with the nonzeros of z, each at least min_weight; None if none is found."""
         parts = np.flatnonzero(z[: self.parts])
-        support = np.concatenate([parts, self.sales])
+        support = np.concatenate([parts, self._sales])
         linear = C.as_linear(z.size).on(support)
         if linear is None:
             return None

@@ -22,7 +22,7 @@ import numpy as np
 
 from ksparse.search.candidate import Candidate, Improvements, SearchOutcome
 from ksparse.search.local_search import LocalSearch, descend_from, evaluate_if_better
-from ksparse.search.neighbourhoods import DependentError, Move
+from ksparse.search.neighbourhoods import DependentError, Move, Walks
 from ksparse.util.arrays import Vector
 
 TENURE = (0.2, 0.1)  # multiples of k: steps that a variable stays out after leaving, in after entering (table5.py)
@@ -98,8 +98,8 @@ def _perturbations(search: LocalSearch, rng: np.random.Generator) -> Iterator[st
 
 def _escape(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
     """Leave a local optimum by a walk, if the neighbourhood has walks, or by oscillation in k."""
-    walks = search.problem.walks and search.neighbourhood.walks() is not None
-    return tabu_walk(search, rng) if walks else _oscillate_in_k(search)
+    walks = search.neighbourhood.walks() if search.problem.walks else None
+    return _oscillate_in_k(search) if walks is None else tabu_walk(search, walks, rng)
 
 
 def _oscillate_in_k(search: LocalSearch) -> Iterator[str]:
@@ -206,10 +206,9 @@ class TabuList:
                 until[i] = self.step + 1 + round((0.5 + self.rng.random()) * tenure)
 
 
-def tabu_walk(search: LocalSearch, rng: np.random.Generator) -> Iterator[str]:
-    """Walk to better and better supports, in a neighbourhood with walks; leave the search at the best of them."""
-    neighbourhood, walks = search.neighbourhood, search.neighbourhood.walks()
-    assert walks is not None
+def tabu_walk(search: LocalSearch, walks: Walks, rng: np.random.Generator) -> Iterator[str]:
+    """Walk to better and better supports by the `walks` of the neighbourhood; leave the search at the best of them."""
+    neighbourhood = search.neighbourhood
     best, value, idle, better = neighbourhood.snapshot(), neighbourhood.value, 0, False
     walks.prefetch(search.work_limit - search.work)
     tabu = TabuList(search.problem.n, search.k, TENURE, rng)

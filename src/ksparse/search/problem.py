@@ -61,9 +61,9 @@ class Capabilities:
         # φ is convex by declaration, by its model, or as a sum of squares
         by_model = self.model is not None and self.model.sign > 0
         self.known_convex = loss.convex is True or (loss.convex is None and (by_model or loss.squares() is not None))
-        self.radius = ball[1] if ball is not None and ball[0] == 2 else None  # of a Euclidean ball
+        self.radius = ball[1] if ball is not None and ball[0] == 2 else np.inf  # of a Euclidean ball
         # a sparse principal component: −xᵀVx on a ball
-        on_ball = self.radius is not None and not problem.floors.any
+        on_ball = self.radius < np.inf and not problem.floors.any
         self.spectral = on_ball and self.model is not None and self.model.sign < 0 and not self.model.r.any()
         self.has_multipliers = linear is not None or C.has_multipliers or _has_multipliers_on_supports(C, problem.n)
         solved = self.spectral or (self.treated_as_convex and quadratic and self.has_multipliers)
@@ -253,7 +253,7 @@ class SupportProblem:
             return RowEvaluator(self.row_problem, self.loss.least)
         if not self.can.exact_evaluation or self.model is None:
             return LocalEvaluator(self)
-        if self.can.spectral and self.can.radius is not None:
+        if self.can.spectral:
             return EigenvalueEvaluator(self.model, self.can.radius)
         return QPEvaluator(self, self.model)
 

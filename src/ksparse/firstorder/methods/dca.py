@@ -7,7 +7,7 @@ eq. concavepenalty).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
 import numpy as np
@@ -30,7 +30,7 @@ class DCAState:
     x: Point  # x⁽ᵗ⁾
     subproblem: ConicSubproblem
     lasso: DualLasso | None  # a faster solver, where it applies
-    u: Vector | None = None  # u⁽ᵗ⁾ of MIP-DCA
+    u: Vector = field(default_factory=lambda: np.zeros(0))  # u⁽ᵗ⁾ of MIP-DCA
     l: float = 1.0  # noqa: E741  # these methods have no step size
     residual: float = float("inf")
 
@@ -119,7 +119,6 @@ class MIPDCA(Method):
         return DCAState(self._point_with(problem, x.x, u), subproblem, lasso, u)
 
     def step(self, problem: Problem, s: DCAState) -> DCAState:
-        assert s.u is not None
         penalty = _big_m(problem)
         cost, cost_u = _linearised(problem, s.x, s.subproblem.shift), penalty.rho * (1.0 - 2.0 * s.u)
         found = None if s.lasso is None else self._by_lasso(s.lasso, cost, cost_u, penalty.k)
