@@ -270,12 +270,12 @@ def test_dates_are_in_the_first_column_or_named(run, tmp_path):
         (range(43831, 43861), "column 'Date' should hold dates: row 1 holds '43831'; name another with --dates"),
         (
             ["2020-01-01"] * 30,
-            "duplicate date 2020-01-01 in column 'Date', in rows 1 and 2; if these are no dates, name another column "
+            "duplicate date 2020-01-01 in column 'Date', in rows 1 and 2; if these are not dates, name another column "
             "with --dates",
         ),
         (
             pd.bdate_range("2020-01-01", periods=30)[::-1],
-            "must ascend: .*; if these are no dates, name another column with --dates",
+            "must ascend: .*; if these are not dates, name another column with --dates",
         ),
     ],
 )

@@ -26,7 +26,7 @@ def search_each(
 ) -> None:  # fmt: skip
     """Improve the incumbents in place for each row r of R: from its starts, then by perturbations.
 
-    `perturb_known` is whether the incumbent is perturbed too, or only what improves it.
+    `perturb_known` is whether every incumbent is perturbed, or only one that this round has improved.
     """
     count, k, n = R.shape[0], supports.shape[1], G.shape[0] - 2 * supports.shape[1]
     S, T, x, x_T = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k), np.empty(k)

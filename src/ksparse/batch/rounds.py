@@ -1,4 +1,4 @@
-"""Passes over a batch: each right-hand side alone, then from the supports that fit other right-hand sides."""
+"""Rounds of a batch search: each right-hand side from x = 0, then from supports found for other right-hand sides."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ksparse.util.compiled import compiled
 from ksparse.util.resources import parallel_map
 
 MANY = 64  # right-hand sides from which compiling pays
-POOL = 500  # supports of other right-hand sides that are looked at, the most frequent (chosen on benchmarks/batches.py)
-SHARED = 12  # of them, those that a right-hand side is searched from (batches.py)
-NEAR = 3.0  # times as much of ½‖b‖² as the incumbent leaves, a shared start may leave (batches.py)
+POOL = 500  # most frequent supports of other right-hand sides that are considered (chosen on benchmarks/batches.py)
+SHARED = 12  # number of them that a right-hand side is searched from (batches.py)
+NEAR = 3.0  # largest objective of a shared start, as a multiple of that of the incumbent (batches.py)
 
 
 class Round(NamedTuple):
@@ -25,7 +25,7 @@ class Round(NamedTuple):
 
     shared: bool  # whether it starts from supports of other right-hand sides, or from x = 0
     perturbations: Vector
-    perturb_known: bool  # whether the incumbent is perturbed, or only what improves it
+    perturb_known: bool  # whether every incumbent is perturbed, or only one that this round has improved
 
 
 def rounds_of(problem: BatchProblem, effort: int, seed: int) -> list[Round]:
@@ -76,8 +76,8 @@ def frequent_supports(problem: BatchProblem, supports: Vector) -> Vector:
 def shared_starts(problem: BatchProblem, R: Vector, half: Vector, pool: Vector, known: Incumbents) -> Vector:
     """Return the supports of the pool that fit each right-hand side best.
 
-    They violate no sign and leave at most NEAR times what the incumbent leaves. If there are fewer than SHARED, the
-    incumbent's support takes their place; a search from there ends at once.
+    A support that violates a sign, or whose objective exceeds NEAR times that of the incumbent, is replaced by the
+    incumbent's support; a search from there ends at once.
     """
     few = min(SHARED, len(pool))
     if not few:

@@ -18,18 +18,20 @@ from ksparse.util.arrays import Vector
 from ksparse.util.resources import OutOfTimeError, parallel_map, pause
 
 FIRST = np.array([0])
-NODES_PER_TASK = 64  # nodes that one thread bounds: enough to make matrix products of the steps
-STEPS, PATIENCE = 60, 24  # of the relaxation at a node, from where its parent ended; and without a better bound
-ROOT_STEPS, ROOT_PATIENCE = 60, 36  # of the root, for each D
-ROOT_STEPS_LARGE, ROOT_PATIENCE_LARGE = 300, 100  # where the steps decide how good D is (benchmarks/gaps.py)
-LARGE = 300  # variables above which these count
+NODES_PER_TASK = 64  # nodes that one thread bounds together, so that its steps are matrix products
+# steps at a node, which starts where its parent ended; steps without a better bound before it stops
+STEPS, PATIENCE = 60, 24
+ROOT_STEPS, ROOT_PATIENCE = 60, 36  # the same at the root, for each D
+ROOT_STEPS_LARGE, ROOT_PATIENCE_LARGE = 300, 100  # the same for large n: there they decide how good D is (gaps.py)
+LARGE = 300  # number of variables above which n is large
 ROUNDS, ROUNDS_LARGE = 20, 8  # minimum numbers of D tried
-LARGE_ROUND = 600  # variables above which a round takes seconds
-PROGRESS_WINDOW = 10  # another D is tried while the last ones
-MIN_PROGRESS = 0.05  # have closed this fraction of the distance to the cutoff
-RESPLIT = 0.8  # of the variables are left: D is chosen anew for them
-BOXED = 300  # variables up to which every node has sizes of its own, if C does not bound them all (benchmarks/gaps.py)
-ZERO_WEIGHT = 1e-3  # what an entry y = 0 counts next to others, where a variable is chosen to branch on
+LARGE_ROUND = 600  # number of variables above which a round takes seconds
+PROGRESS_WINDOW = 10  # number of last D looked at
+MIN_PROGRESS = 0.05  # another D is tried while these have closed this fraction of the distance to the cutoff
+RESPLIT = 0.8  # D is chosen again once no more than this fraction of the variables is left
+# number of variables up to which each node gets bounds of its own, unless C already bounds all variables (gaps.py)
+BOXED = 300
+ZERO_WEIGHT = 1e-3  # added to |y|, so that variables with y = 0 can also be chosen to branch on
 
 
 class QuadraticFamily(Family):
@@ -126,5 +128,8 @@ class QuadraticFamily(Family):
         return np.where(satisfiable, found, np.maximum(found, cutoff))
 
     def leaf(self, node: NodeBatch, all_fixed: bool) -> Vector | None:
-        """Return the support of a node; where sizes have a minimum, a free variable is no gain and must be fixed."""
+        """Return the support of a node.
+
+        With minimum sizes a larger support can have a higher value, so a leaf has no free variable.
+        """
         return super().leaf(node, all_fixed or bool(self.problem.sizes.min_abs.any()))

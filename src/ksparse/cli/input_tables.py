@@ -28,7 +28,7 @@ MARKS = {b"\x1f\x8b": ".csv.gz", b"PAR1": ".parquet", b"PK\x03\x04": ".npz"}  # 
 UNNAMED = "Unnamed: "  # prefix of the names that pandas gives to columns without a heading
 DATE_WORDS = ("date", "dates", "datetime", "timestamp")  # words in the name of a column of dates
 ADVICE = "fill or remove them, or leave the column out with --drop"
-HINT = "if these are no dates, name another column with --dates"
+HINT = "if these are not dates, name another column with --dates"
 
 
 def number(text: str) -> float:
@@ -145,7 +145,10 @@ def _from_csv(path: Path, separator: str, as_text: bool) -> pd.DataFrame:
 
 
 def _from_npz(path: Path) -> pd.DataFrame:
-    """Return the columns of a 2-D array, named by a text array of that length, and 1-D arrays with an entry per row."""
+    """Return the columns of the 2-D array, plus the 1-D arrays with one entry per row.
+
+    A text array with one entry per column of the 2-D array gives the names.
+    """
     import pandas as pd
 
     with np.load(path, allow_pickle=False) as stored:
@@ -299,7 +302,7 @@ def split_dates(table: pd.DataFrame, named: str | None) -> tuple[list[str] | Non
 
 
 def _check_order(dates: pd.Series, text: list[str], column: str) -> None:
-    """Refuse cells that are no dates, and dates that are repeated or descending."""
+    """Refuse cells that are not dates, and dates that are repeated or descending."""
     import pandas as pd
 
     if dates.isna().any():
@@ -353,7 +356,7 @@ def _may_be_dates(column: pd.Series) -> bool:
 
 
 def _parse_dates(column: pd.Series) -> pd.Series:
-    """Return dates of any common format, in UTC; NaT for cells that are no dates."""
+    """Return dates of any common format, in UTC; NaT for cells that are not dates."""
     import pandas as pd
 
     if column.dtype.kind == "f" and (column % 1 == 0).all() and (column.abs() < 1e9).all():

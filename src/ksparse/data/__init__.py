@@ -25,7 +25,7 @@ LARGE = 2**22  # entries from which single-precision data are not copied to doub
 
 
 def design_of(A: Matrix) -> Design:
-    """Return the design of a checked matrix of any kind; no other function tells kinds apart."""
+    """Return the design of a checked matrix of any kind."""
     if isinstance(A, Design):
         return A
     if scipy.sparse.issparse(A):

@@ -23,7 +23,7 @@ from ksparse.util.checks import check_integer
 from ksparse.util.progress import NULL_BAR, Bar, bar
 from ksparse.util.resources import map_row_chunks
 
-MIN_ROWS = 4  # in a block, however long they are: a vector of n numbers is added per block
+MIN_ROWS = 4  # fewest rows of a block, however many columns: adding up costs one vector of n numbers per block
 CACHED = 2**19  # entries converted to double precision at a time: they stay in the cache while they are used
 NAMED = ("X", "A")  # names that select one of several tables of a .npz file
 LOCAL = 30  # bytes of a zip member's header before its name
@@ -32,7 +32,7 @@ Tell = Callable[[int, float], None]  # with the number of the pass, and the frac
 
 
 class Blocks(Design):
-    """An object with `shape`, `dtype` and row slices; a block is read while the last one is multiplied.
+    """An object with `shape`, `dtype` and row slices; the next block is read while the present one is multiplied.
 
     `work` gets some rows in double precision, in memory that is reused for the next ones: its result must not be a view
     of them.
@@ -55,7 +55,7 @@ class Blocks(Design):
         return _sum(self._run(lambda blocks: _sum(work(*block) for block in blocks)))
 
     def _run(self, collect: Callable[[Iterator[tuple[Any, slice]]], Any]) -> list[Any]:
-        """Make one pass and return what is collected from all blocks; from those of each thread for data in memory."""
+        """Make one pass; return a list of results of `collect`: one, or one per thread for data in memory."""
         self.record_pass()
         m = self.shape[0]
         slices = [slice(begin, min(begin + self.height, m)) for begin in range(0, m, self.height)]
@@ -95,7 +95,7 @@ class Blocks(Design):
                 yield block, rows
 
     def _read(self, rows: slice, place: Vector | None) -> Any:
-        """Return rows of the source, in `place` if given: reused memory does not grow."""
+        """Return rows of the source, in `place` if given, so that memory is reused."""
         if place is None:
             return np.asarray(self.source[rows])
         block = place[: rows.stop - rows.start]
@@ -126,7 +126,7 @@ def npz(path: Path) -> Any:
         if len(chosen) != 1:
             held = ", ".join(f"{name.removesuffix('.npy')} {head.shape}" for name, head in heads.items()) or "no arrays"
             found = f"one table, or one called X or A, but {path.name} holds {held}"
-            raise ValueError(f"source must hold {found}: save it as .npy")
+            raise ValueError(f"source must hold {found}: save the table you need as .npy")
         head, member = heads[chosen[0]], archive.getinfo(chosen[0])
     if head.dtype.hasobject:
         raise TypeError(f"source must hold numbers, but {path.name} holds Python objects")

@@ -7,8 +7,8 @@
 
 Here each is one pass over the data: a sum over blocks of rows, or one result per block, in double precision whatever
 the precision of the data. Results have k·n or m·k numbers; blocks stay where they are, and may be arrays on a GPU. A
-kind of data for which a product has a better way overrides it, in a file of its own. No other code depends on the kind
-of the data.
+kind of data for which there is a faster way overrides these methods, in a file of its own. `data/__init__.py`
+recognises the kind.
 """
 
 from __future__ import annotations

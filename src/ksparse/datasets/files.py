@@ -1,6 +1,6 @@
 """Real data sets from local files, in the folder named by the environment variable KSPARSE_DATA.
 
-A function raises `MissingDataError` if its file is not there; the message names the source of the file.
+A function raises `MissingDataError` if its file is missing, with the source of the file in the message, or invalid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 class MissingDataError(FileNotFoundError):
-    """A data file is missing from the folder KSPARSE_DATA or invalid; the message names its source.
+    """A data file is invalid, or missing from the folder named by the environment variable KSPARSE_DATA.
+
+    If it is missing, the message names its source.
 
     Examples
     --------

@@ -134,4 +134,5 @@ def _reading_of_starts(table: pd.DataFrame) -> str:
     if not len(rounded):
         return text
     counts = "; ".join(f"{method} {times}" for method, times in rounded.items())
-    return f"{text} Of these, rounded because the method itself gave more than k nonzeros: {counts}."
+    what = "Runs, of all starts, whose point was rounded because the method itself gave more than k nonzeros"
+    return f"{text} {what}: {counts}."

@@ -108,7 +108,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 Out = str | Path | None  # folder of a run
 LIMIT = 300.0  # seconds per method and instance
-ROUNDED = "no weight gave at most k nonzeros by itself: the k largest kept and re-solved"
+ROUNDED = "in runs where no ρ gave at most k nonzeros, the k largest entries were kept and φ minimised again on them"
 TRACE_POINTS = 400  # stored per trace
 # methods of Tables 3-5, in the order of the paper
 METHODS = {"l2-PDCA": "pdca", "l2-APDCA": "apdca", "l1-DCA": "l1dca", "MIP-DCA": "mipdca", "auto": "auto"}

@@ -28,7 +28,7 @@ class Run:
     """Result of a run."""
 
     point: Point  # the best point
-    last: Array  # x of the last iteration: the closest to stationary if F no longer distinguishes the points
+    last: Array  # x of the last iteration; may be nearer to stationary if F of both is equal to rounding
     status: Status
     nit: int
     l: float  # noqa: E741  # of the last step
@@ -68,7 +68,10 @@ def drive(
     verbose: int = 0,
     catch_interrupt: bool = True,
 ) -> Run:
-    """Run a method from x0, first projected to the domain of g1; a Point is taken as it is, with its image and ∇φ."""
+    """Run a method from x0.
+
+    An array x0 is first projected to the domain of g1 + I_C. A `Point` is used as it is, with its stored image and ∇φ.
+    """
     method.require(problem)
     driver = _Driver(method, problem, stopping, as_scipy_callback(callback))
     quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
@@ -152,7 +155,7 @@ class _Driver:
         F = problem.F(s.x)
         self._record(F)
         report.line(self.t, F, float(s.l), float(s.residual), problem.products.total, self.elapsed)
-        # on a device, do not read the size where F overflows too, since φ is bounded below
+        # do not read the size from a device if φ is bounded below: reading waits for the device
         size = 0.0 if on_device(s.x.x) and not self.may_be_unbounded else s.x.size
         if (diverged := self._divergence_status(F, size)) is not None:
             return diverged
@@ -192,10 +195,10 @@ class _Driver:
 
 
 def _decreases_linearly(problem: Problem, mark: _Mark, x: Point) -> bool:
-    """Whether F keeps falling at the rate seen from `mark` to x, at 10², 10⁴ and 10⁶ times that move.
+    """Whether F falls at no less than half the rate seen from `mark` to x after 10², 10⁴ and 10⁶ times that move.
 
-    An F that is bounded below cannot. This detects a linear decrease without end, where the curvature of a penalty
-    keeps the steps from growing geometrically.
+    C must also contain points far in this direction. An F that is bounded below rarely passes. This detects a linear
+    decrease without end if the curvature of a penalty keeps the steps from growing geometrically.
     """
     d, drop = x.x - mark.x, mark.F - problem.F(x)
     if problem.loss.least > -math.inf or not drop > 1e-12 * abs(problem.F(x)):

@@ -77,7 +77,10 @@ class ConvexSet(SelfChecked, ABC):
 
     @abstractmethod
     def restrict(self, support: Vector) -> ConvexSet:
-        """Return {z : z on the support, 0 elsewhere, is in C}; raise `InfeasibleError` if it is empty."""
+        """Return the set of vectors z such that the point equal to z on the support and 0 elsewhere is in C.
+
+        Raise `InfeasibleError` if there is none.
+        """
 
     def why_no_sparse_member(self, n: int, k: int) -> str | None:
         """Return the reason why C has no point with at most k nonzeros; None if it has one, or if that is not known."""
@@ -88,7 +91,10 @@ class ConvexSet(SelfChecked, ABC):
         return indices_of(top_k(size, k))
 
     def small_support(self, size: Array, most: int) -> Vector | None:
-        """Return a small support, of at most `most` indices, on which C has a point; None if the search finds none."""
+        """Return a small support, of at most `most` indices, on which C has a point.
+
+        Return None if C has a point on none of the supports tried.
+        """
         for few in (few for few in range(1, most + 1) if few <= 4 or few == most or few & (few - 1) == 0):
             try:
                 return self.sparse_support(size, few)
@@ -121,7 +127,7 @@ class ConvexSet(SelfChecked, ABC):
         return None
 
     def shortfall(self, H: Vector, c: Vector, found: Solution, noise: Noise) -> float:
-        """Return a bound on how far a quadratic can fall over C below its value at `found`; ∞: not known."""
+        """Return an upper bound on q(found) − min q over C, for q(x) = ½xᵀHx + cᵀx; ∞ if none is known."""
         return math.inf
 
     def minimize_on_faces(self, H: Vector, c: Vector) -> Vector | None:
@@ -149,7 +155,7 @@ class ConvexSet(SelfChecked, ABC):
             self_check(self, zero)
 
     def without(self, indices: Vector) -> ConvexSet:
-        """Return the set with some variables fixed to 0, or itself if that cannot make a support infeasible."""
+        """Return the set with some variables fixed to 0, or unchanged if that cannot make a support infeasible."""
         return self
 
     def for_length(self, n: int) -> Self:

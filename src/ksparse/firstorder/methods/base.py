@@ -30,7 +30,7 @@ class State(Protocol):
 class Method(ABC):
     """Base class of every first-order method: `init` and `step` on a state of its own.
 
-    A custom method states by `penalty` how it expresses that x has at most k nonzeros; see the guide to custom
+    A custom method returns from `penalty` the penalty that replaces the constraint ‖x‖₀ ≤ k; see the guide to custom
     components.
 
     Examples

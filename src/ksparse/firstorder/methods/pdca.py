@@ -115,8 +115,8 @@ class L1PDCA(PDCA):
 class IHT(PDCA):
     """Iterative hard thresholding: project x⁽ᵗ⁾ − ∇φ(x⁽ᵗ⁾)/l onto the k-sparse points of C.
 
-    It is PDCA with the constraint ‖x‖₀ ≤ k as g₁ (Bertsimas, King, Mazumder 2016; paper, eq. IHTsubprob). C needs that
-    projection in closed form.
+    It is PDCA with the constraint ‖x‖₀ ≤ k as g₁ (Bertsimas, King, Mazumder 2016; paper, eq. IHTsubprob). The
+    projection onto the k-sparse points of C must have a closed form.
 
     Parameters
     ----------
