@@ -108,7 +108,7 @@ def test_far_columns_constant_columns_and_sparse_tables(rng):
     [
         (
             {"loss": "absolute"},
-            "loss must be one of squared, logistic, huber, poisson, .*negative_binomial, got 'absolute'",
+            "loss must be one of squared, logistic, huber, poisson, .*tweedie, got 'absolute'",
         ),
         ({"lower": 2.0, "upper": 1.0}, "lower must not exceed upper, got 2 > 1 at index 0"),
         ({"lower": np.zeros(3)}, "lower must have length 4, got 3"),

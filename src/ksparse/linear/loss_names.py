@@ -57,10 +57,12 @@ LOSSES: dict[str, LossMaker] = {
     "poisson": Poisson,
     "multinomial": lambda A, b, weight, ridge: Multinomial(A, b, weight, ridge, classes=np.arange(int(np.max(b)) + 1)),
     "quantile": Quantile,
+    "negative_binomial": NegativeBinomial,
     "gamma": Gamma,
     "tweedie": Tweedie,
-    "negative_binomial": NegativeBinomial,
 }
+OF_CLASSES = ("logistic", "multinomial")  # losses of classifiers
+OF_NUMBERS = tuple(name for name in LOSSES if name not in OF_CLASSES)  # losses of regressors
 LOG_LINK = ("poisson", "gamma", "tweedie", "negative_binomial")  # losses whose score is the logarithm of the mean
 
 

@@ -11,10 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ksparse.estimator_base import Task, fill_docstrings, to_input_dtype, warn, with_callbacks
 from ksparse.linear.base import SparseLinear
-from ksparse.linear.loss_names import LOG_LINK, LossLike, check_loss
+from ksparse.linear.loss_names import LOG_LINK, OF_NUMBERS, LossLike, check_loss
 from ksparse.linear.problem import ManyFits, can_batch_targets, fit_batched, fit_one_by_one
 
-LOSSES = ("squared", "huber", "quantile", "poisson", "negative_binomial", "gamma", "tweedie")
 COUNTS = ("poisson", "negative_binomial")
 MAX_COUNT = 1e15  # larger counts are not exact in double precision
 
@@ -149,7 +148,7 @@ def has_log_link(loss: LossLike) -> bool:
 
 def check_loss_of_target(loss: LossLike, y: Any) -> None:
     """Raise an error if the loss is unknown or y is outside its domain."""
-    check_loss(loss, LOSSES)
+    check_loss(loss, OF_NUMBERS)
     if not has_log_link(loss):
         return
     what = "counts" if loss in COUNTS else "amounts"
