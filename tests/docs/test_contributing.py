@@ -277,6 +277,23 @@ def test_every_name_of_a_recipe_is_one_that_a_piece_has(title, bases, others):
     assert all(hasattr(ks, name) or name in ("QuadraticForm", "L1Based") for name in classes)
 
 
+@pytest.mark.parametrize(
+    ("title", "folders"),
+    [
+        ("Add a kind of data", ["src/ksparse/data", "tests/data"]),
+        ("Add a kind of move", ["src/ksparse/search", "benchmarks"]),
+        ("Add a rule for portfolios", ["src/ksparse/portfolio", "src/ksparse/cli"]),
+        ("Add a lower bound for a family of problems", ["src/ksparse/certify"]),
+        ("Add an experiment or a command", ["src/ksparse/experiments", "src/ksparse/cli", "tests"]),
+    ],
+)
+def test_every_name_and_file_of_a_recipe_exists(title, folders):
+    files = [path for folder in folders for path in (ROOT / folder).glob("*.py")]
+    words = {word for path in files for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+    assert set(re.findall(r"`([A-Za-z_]\w*)`", section(title))) <= words | {path.stem for path in files}
+    assert set(re.findall(r"`(\w+\.py)`", section(title))) <= {path.name for path in files}
+
+
 def test_abstract_methods_are_those_that_the_page_asks_for():
     for title, base in (
         ("Add a loss", ks.DataFit),

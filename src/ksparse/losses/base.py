@@ -122,7 +122,7 @@ class Loss(SelfChecked, ABC):
     defined_everywhere: bool = True  # whether φ is defined outside C too
     rounding: float = 2.3e-16  # relative error of a value or gradient, if coarser than that of x
     curvature_gradients: int = 0  # gradients that one curvature costs
-    convexity_is_certain: bool = True  # False if `convex` rests on an estimate
+    convexity_is_certain: bool = True  # False if `convex` is an estimate
     evaluation_is_costly: bool = False  # whether a value costs so much that models select the supports to solve on
     passes: int = 0  # passes over data read by blocks, or products with an operator, so far
     evaluations: tuple[int, int] | None = None  # evaluations of φ and ∇φ so far, if the loss counts them
@@ -306,7 +306,7 @@ class DesignLoss(Loss):
 
     With several coefficients per feature, x holds a matrix X row by row, the image is AX, and each row has its own ρ.
     A subclass writes `fit_of`, `slope_of` and `curvature_of`, h and its derivatives with the weights of the rows, and
-    sets `steepest`, a bound on the curvature of h for weights of 1.
+    sets `steepest`, an upper bound on the second derivative of h for weights of 1.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ class DesignLoss(Loss):
     """
 
     convex = True
-    steepest: float = 1.0
+    steepest: float = 1.0  # upper bound on h″, ∞ for none
     _data: ClassVar[tuple[str, ...]] = ("kind", "A", "weight", "ridge")
 
     def __init__(self, A: Matrix, sample_weight: Any = None, ridge: Any = 0.0) -> None:

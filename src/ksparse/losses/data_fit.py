@@ -26,7 +26,8 @@ FLAT = 1e-10  # of the largest h″: the parabola of a flatter term has its mini
 class DataFit(DesignLoss):
     """``φ(x) = Σᵢ wᵢ h((Ax)ᵢ; bᵢ) + ½ Σⱼ ρⱼxⱼ²``, h convex with ``0 ≤ h″ ≤ steepest``, ρ ≥ 0 the ridge.
 
-    Base class of a custom loss given by its terms: write `h`, `slope` (h′) and `bend` (h″), and the bound `steepest`.
+    Base class of a custom loss given by its terms: write `h`, `slope` (h′) and `bend` (h″), and set `steepest`, an
+    upper bound on h″ (default 1, `math.inf` for none).
     If h is never negative, set ``least = 0.0`` too: proofs with a variable that has no ridge, such as an intercept,
     need a lower bound on φ.
 
