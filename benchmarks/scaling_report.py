@@ -137,7 +137,7 @@ def report(found: Sequence[Measured], *, steps: int, repeats: int, threads: int)
         "the Lipschitz constant, once, before the steps. Slopes: least squares on logs over the upper half of the "
         "range (on a log scale), where overheads no longer dominate; those of memory are of the bytes."
     )
-    claims = [f"First-order methods never need more than {CLAIM:g} × the input (input included):", ""]
+    claims = [f"Claim: first-order methods need at most {CLAIM:g} × the memory of the input (input included):", ""]
     claims += claim(found, dense=True) + claim(found, dense=False)
     return "\n".join(["# Scaling", "", about, "", table(found), "", *claims, *(["", *missing] if missing else []), ""])
 

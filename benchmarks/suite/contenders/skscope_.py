@@ -158,7 +158,7 @@ class Skscope(Contender):
         steps = "the best of five step sizes" if self.solver == "HTPSolver" else ""
         return Answer(
             unit(best) if problem.kind == "component" else best,
-            joined(steps, "obeys by a layer" if self.layer else ignores_signs(problem)),
+            joined(steps, "keeps the signs by a layer" if self.layer else ignores_signs(problem)),
         )
 
 
