@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-MIN_RELATIVE_GAIN = 1e-9  # of what is left of ½‖b‖²: least gain of a move
-ROUNDING_TOL = 1e-14  # of ½‖b‖²: rounding of arithmetic on the Gram matrix
-INDEPENDENCE_TOL = 1e-9  # of a column's squares: least share that is independent of the support
+MIN_RELATIVE_GAIN = 1e-9  # least gain of a move, relative to the objective
+ROUNDING_TOL = 1e-14  # rounding of arithmetic on the Gram matrix, relative to ½‖b‖²
+INDEPENDENCE_TOL = 1e-9  # least share of a column's squares that is independent of the support
 MAX_FAILED = 16  # swaps in a row that promise a gain, violate a sign and fail
 
 

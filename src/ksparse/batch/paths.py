@@ -1,7 +1,7 @@
 """Supports for every k of several least-squares problems at once, such as the folds of a cross-validation.
 
-One step for all problems costs a few products of small matrices. `solve.walk` serves a single path, with proofs and any
-constraints; these paths have neither.
+One step for all problems costs a few products of small matrices. These paths have no proofs and no constraints;
+`solve.path` has a single path with both.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ksparse.batch.kernel import INDEPENDENCE_TOL, MIN_RELATIVE_GAIN, ROUNDING_T
 from ksparse.util.arrays import Vector
 from ksparse.util.progress import track
 
-MAX_SWAPS = 100  # for one k
-BEYOND = 5  # how far k grows beyond the largest before it shrinks again: smaller supports found that way differ
+MAX_SWAPS = 100  # maximum number of swaps for one k
+BEYOND = 5  # by how much k exceeds the largest before it shrinks again: supports found on the way down differ
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from ksparse.batch.kernel import INDEPENDENCE_TOL, MIN_RELATIVE_GAIN, ROUNDING_T
 from ksparse.data import design_of
 from ksparse.util.arrays import Vector
 
-PERTURBATIONS = 26  # of each right-hand side (chosen on benchmarks/batches.py)
+PERTURBATIONS = 26  # number of perturbations of each right-hand side (chosen on benchmarks/batches.py)
 MAX_EMPTIED = 3  # slots emptied in one perturbation before the support is widened (batches.py)
-SLOPE_TOL = 1e-13  # of ‖b‖: a slope along a column of length 1 below this is rounding
-SHARE_TOL = 1e-12  # of a column's squares: a smaller share is not known to a digit from the Gram matrix
+SLOPE_TOL = 1e-13  # relative to ‖b‖: a smaller slope along a column of length 1 is rounding
+SHARE_TOL = 1e-12  # relative to a column's squares: of a smaller share the Gram matrix gives no correct digit
 COLUMNS_PER_CHUNK = 256
-LIKELY_GAIN = 0.25  # of what is left of ½‖b‖²: chance alone seldom gains as much
+LIKELY_GAIN = 0.25  # relative to the objective: chance alone seldom gains as much
 REFINEMENTS = 2  # steps from the residual of the raw data
 
 

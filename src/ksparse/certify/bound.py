@@ -38,8 +38,8 @@ from ksparse.util.arrays import Vector
 from ksparse.util.resources import report_pause
 
 NEWTON_STEPS = 2  # on the multipliers of Ex = f
-MIN_PROGRESS = 1e-3  # of the distance to the cutoff: a smaller rise counts as none
-COMPACT_BELOW = 0.7  # of the nodes of a batch are unfinished: continue with these alone
+MIN_PROGRESS = 1e-3  # relative to the distance to the cutoff: a smaller rise counts as none
+COMPACT_BELOW = 0.7  # if a smaller fraction of a batch is unfinished, continue with these nodes alone
 
 
 @dataclass

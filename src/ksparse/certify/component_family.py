@@ -22,7 +22,7 @@ from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import report_pause
 
-SECONDS = 1e-10  # of a decomposition, about, for each cube of the number of variables
+SECONDS = 1e-10  # approximate time of a decomposition, divided by the cube of the number of variables
 LARGE = 100  # variables from which one eigenvector is faster than all
 THRESHOLDS = 40  # values of ρ at the root
 NEARBY = (1.0, 0.9, 1.1)  # times the parent's ρ, at the other nodes

@@ -23,13 +23,13 @@ from ksparse.util.arrays import Vector
 from ksparse.util.compiled import compiled
 from ksparse.util.resources import pause
 
-SWEEPS = 30  # maximum number of coordinate descent; it starts at the rows of the last round
-SETTLED = 1e-8  # of Σw: the descent ends if the rows move less
+SWEEPS = 30  # maximum number of sweeps of coordinate descent, which starts at the rows of the last round
+SETTLED = 1e-8  # relative to Σw: the descent ends if the rows move less
 MIN_WEIGHT = 1e-4  # relative to the largest
 MIN_WEIGHT_LIMITED = 0.3  # under limits, where the root says less of the nodes below it (benchmarks/rules.py)
-SHRINK = 1.0 - 1e-6  # of D, below the largest multiple that is safe
+SHRINK = 1.0 - 1e-6  # factor of D, so that H − D stays positive semidefinite after rounding
 MAX_TRIES = 6
-SLOW = 1000  # variables from which the descent takes seconds
+SLOW = 1000  # number of variables from which the descent takes seconds
 COMPILED = 50  # variables from which compilation pays for a proof
 
 

@@ -20,12 +20,12 @@ from ksparse.search.candidate import Candidate, Incumbent
 from ksparse.search.problem import SupportProblem
 from ksparse.util.resources import OutOfTimeError, StoppedError, heard_by, pause
 
-LARGEST = 6_000  # variables: H is held as a whole, and factorised
+LARGEST = 6_000  # maximum number of variables, since all of H is stored and factorised
 SMALLEST = 1e-200  # absolute value whose square does not underflow
 NODE_LIMIT = "node limit (max_nodes) reached (best solution found so far)"
-SAFETY = 1.0 - 1e-6  # of the gap: what is proved must hold after rounding
-VALUE_ROUNDING = 0.1  # of the gap, at most, is kept for the rounding of the value
-EDGE = 1e-9  # relative: a support whose value exceeds the threshold by no more counts
+SAFETY = 1.0 - 1e-6  # fraction of the gap to reach, so that the gap holds after rounding
+VALUE_ROUNDING = 0.1  # largest fraction of the gap that is kept for the rounding of the value
+EDGE = 1e-9  # relative: a support counts if its value exceeds the threshold by no more
 STOPS = (StopIteration, StoppedError, KeyboardInterrupt, OutOfTimeError)
 
 

@@ -26,7 +26,7 @@ ROOT_STEPS_LARGE, ROOT_PATIENCE_LARGE = 300, 100  # the same for large n: there 
 LARGE = 300  # number of variables above which n is large
 ROUNDS, ROUNDS_LARGE = 20, 8  # minimum numbers of D tried
 LARGE_ROUND = 600  # number of variables above which a round takes seconds
-PROGRESS_WINDOW = 10  # number of last D looked at
+PROGRESS_WINDOW = 10  # number of last D considered
 MIN_PROGRESS = 0.05  # another D is tried while these have closed this fraction of the distance to the cutoff
 RESPLIT = 0.8  # D is chosen again once no more than this fraction of the variables is left
 # number of variables up to which each node gets bounds of its own, unless C already bounds all variables (gaps.py)

@@ -31,10 +31,10 @@ from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import OutOfTimeError, pause
 
-DOUBLINGS = 40  # of a step along a column
-MARGIN = 1e-9  # of the terms that a largest size is computed from: far more than their rounding
-MODELS = 10  # second-order models tried at the root
-MIN_PROGRESS = 0.01  # of the distance to the cutoff, which another model must close
+DOUBLINGS = 40  # maximum number of doublings of a step along a column
+MARGIN = 1e-9  # relative to the terms of a largest size: far more than their rounding
+MODELS = 10  # maximum number of second-order models tried at the root
+MIN_PROGRESS = 0.01  # fraction of the distance to the cutoff that another model must close
 
 
 class SmoothBound(DualBound):

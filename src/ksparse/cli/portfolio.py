@@ -72,7 +72,7 @@ BLANK = ("", "na", "nan")  # texts that stand for no number in tables
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     add, files = parser.add_argument, partial(parser.add_argument, type=Path, metavar="FILE")
-    help_ = "prices or returns, told apart by their numbers; a column per asset, a row per period: CSV, Parquet or NPZ"
+    help_ = "prices or returns, recognised by their numbers; a column per asset, a row per period: CSV, Parquet or NPZ"
     add("file", type=Path, metavar="TABLE", help=help_)
     add("-k", type=int, required=True, help="maximum number of assets")
     help_ = f"minimise A times the variance minus the mean return (default: {RISK_AVERSION:g})"

@@ -8,8 +8,8 @@ r_i − b_iᵀu. Then
     add i          lowers q by  s_i²/(2h_i)
     swap j for i   lowers q by  ½((s_i + vy)²/(h_i + v²) − y²)   with v = w_ij/√κ_j, y = u_j/√κ_j
 
-The last is an add after a drop, and s_i + vy has the sign of the entering variable. Where κ_j = 0 the variable j alone
-meets an equation and cannot leave without a successor: the limit is (2 s_i w_ij u_j − u_j²h_i)/(2w_ij²). By the
+The last is an add after a drop, and s_i + vy has the sign of the entering variable. If κ_j = 0, some equation has only
+j on the support, so j cannot leave unless i takes its place: the limit is (2 s_i w_ij u_j − u_j²h_i)/(2w_ij²). By the
 Cauchy–Schwarz inequality no swap gains more than its entering variable would alone.
 """
 
@@ -24,7 +24,7 @@ from ksparse.numerics.constraints import unit_rows, unit_scales
 from ksparse.util.arrays import Vector
 
 PART = 2**17  # entries of a table that are computed at a time
-FLAT = 1e-12  # h + v², of at most 1 in variables of unit curvature, below which a variable adds nothing new
+FLAT = 1e-12  # h + v² (at most 1 for variables of unit curvature) below which a variable adds nothing new
 
 
 def add_gains(s: Vector, h: Vector, least: Vector | float) -> Vector:
@@ -57,7 +57,7 @@ def swap_gains(
 ) -> tuple[Vector, Vector]:
     """Return the gain of each swap of a variable of the support (row) for another (column), and its s + vy.
 
-    Rows of `needed` variables (None: there are none) are −∞; h + v² below `least` counts as that. W is scaled in place.
+    Rows of `needed` variables (None: there are none) are −∞; h + v² is at least `least`. W is overwritten.
     """
     root = np.sqrt(kappa if needed is None else np.where(needed, 1.0, kappa))
     y = x / root
@@ -164,7 +164,7 @@ class KKTInverse:
             x = self.x[alone][:, None]
             gains[alone] = (x * s) / safe - 0.5 * x * x * h / (safe * safe)
             pull[alone] = safe * x
-        if flat.any():  # dependent without j: no gain, or no curvature
+        if flat.any():  # i is dependent on the others even without j: no gain, or no curvature
             top = np.outer(self.kappa, s * s) + 2.0 * self.x[:, None] * W * s - np.outer(self.x**2, h)
             gains[flat] = np.where(top[flat] > 0, np.inf, -np.inf)
         return gains, pull

@@ -27,7 +27,7 @@ from ksparse.util.arrays import Vector
 REGULAR = 1e-3  # sine of a variable's angle to those before it, above which one linear system is enough
 DEPENDENT = 1e-4  # sine of a column's angle to those before it, below which H = AᵀA is too inaccurate
 ROUNDS = 30  # of `primal_dual_active_set`
-GUESS_ROUNDS = 3  # from a neighbour's constraints: more cost as much as an interior-point solve
+GUESS_ROUNDS = 3  # of it, from a guess of the constraints: more would cost as much as an interior-point solve
 TINY = 1e-11  # of a constraint's terms: a smaller violation is rounding
 MET = 1e-13  # of a constraint's terms: up to this violation it is satisfied
 TRUSTED = 1e-9  # of a constraint's terms: a solution with a larger violation is refused
@@ -60,7 +60,7 @@ class Objective:
 
     @cached_property
     def independence(self) -> float:
-        """Distance of H from dependent variables, see `least_sine`."""
+        """How far the variables are from dependent: `least_sine` of H."""
         return least_sine(self.H)
 
     @property
@@ -242,7 +242,7 @@ def primal_dual_active_set(
             return None  # a slope along a flat direction: there is no optimum on this face
         largest, cheap = float(np.abs(x).max(initial=0.0)), TINY * scale
         enter_low, enter_high = linear.lower - x > TINY * largest, x - linear.upper > TINY * largest
-        terms = np.maximum(np.abs(linear.h), np.abs(linear.G) @ np.abs(x))  # of small entries of x only in some rows
+        terms = np.maximum(np.abs(linear.h), np.abs(linear.G) @ np.abs(x))  # a row may have small entries of x only
         enter_rows = linear.G @ x - linear.h > np.maximum(TINY * terms, DUST * largest)
         leave_low, leave_high = active.at_lower & (price < -cheap), active.at_upper & (price > cheap)
         leave_rows = active.rows & (found.row_multipliers < -cheap)
@@ -488,7 +488,7 @@ def _interior_point(objective: Objective, linear: Linear) -> Active | None:
     solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-9
     solver.settings.max_iter = 100
     E, f = (np.asfortranarray(linear.E), linear.f) if linear.f.size else (None, None)
-    near = linear.h < FAR  # PIQP rejects larger ones
+    near = linear.h < FAR  # PIQP rejects larger right-hand sides
     G, h = (np.asfortranarray(linear.G[near]), linear.h[near]) if near.any() else (None, None)
     lower = np.where(linear.lower > -FAR, linear.lower, -np.inf)
     upper = np.where(linear.upper < FAR, linear.upper, np.inf)
@@ -531,7 +531,7 @@ def feasible_point(linear: Linear) -> Vector:
 
 
 def linear_program(cost: Vector, linear: Linear, widen: Callable[[Vector], Vector], bounds: Vector) -> Vector | None:
-    """Return the point of least costᵀx under rows that `widen` fits to x, by HiGHS; None if it proves there is none.
+    """Return a minimiser of costᵀx by HiGHS, None if it proves there is none; `widen` adds columns to the rows.
 
     HiGHS has absolute tolerances and drops small entries: columns (by powers of 2), rows and sides are scaled to 1.
     """

@@ -55,9 +55,9 @@ class TopSum:
     """The largest sum for each node (row), and what fixing one variable would change (columns)."""
 
     total: Vector
-    values: Vector  # of the member of each variable
-    smallest_selected: Vector  # what would have to leave for an unselected variable; ∞ if there is no place at all
-    largest_unselected: Vector  # what would replace a selected variable
+    values: Vector  # value of the member of each variable
+    smallest_selected: Vector  # value that leaves the sum if an unselected variable enters; ∞ if there is no room
+    largest_unselected: Vector  # value that enters the sum if a selected variable leaves
     selected: Vector  # mask of the variables in the sum
 
 
@@ -237,7 +237,7 @@ class NodeBatch:
     equation_multipliers: Vector
     max_above: Vector  # largest sizes, as in `MagnitudeRange`; a node may have tighter ones than the problem
     max_below: Vector
-    n_out_when_tightened: Vector  # variables that were fixed out when these sizes were computed
+    n_out_when_tightened: Vector  # number of variables fixed out when these sizes were computed
 
     def __len__(self) -> int:
         return len(self.state)
@@ -366,7 +366,7 @@ def diagonal_part(H: Vector) -> float | None:
     inverse = positive_inverse(H)
     x = np.random.default_rng(0).standard_normal(unit.size)
     size = 0.0
-    for _ in range(30):  # power iteration converges from below; the factor 0.98 corrects θ in all but rare cases
+    for _ in range(30):  # power iteration converges from below; the factor 0.98 is almost always enough
         x = inverse @ (x / np.linalg.norm(x))
         size = float(np.linalg.norm(x))
     return min(0.98 / size, 1.0) if 0.0 < size < np.inf else None

@@ -21,7 +21,7 @@ from ksparse.solve.minimize import minimize, one_search
 from ksparse.util.checks import check_number
 
 FEASIBLE = 1e-6  # a larger violation of the rules shows that the best weights are unbounded
-CLAIMED = 1e-8  # relative tolerance of what is proved of a value
+CLAIMED = 1e-8  # relative difference of values up to which a proof carries over
 
 
 class UnboundedPortfolioError(UnboundedError, ValueError):
@@ -77,10 +77,10 @@ def solve_portfolio(
 def _solve_extended(problem: Portfolio, k: int, min_weight: float, options: dict[str, Any]) -> Result:
     """Solve the extended formulation of the problem, where an asset may have a long and a short part at once.
 
-    The difference of the parts may be below min_weight. So if there is one, the search comes first, with half of the
-    time. If its best point has such an asset, the problem is solved with at most one part of each asset; if not, its
-    best point is proved as it is. The problem with both parts contains all portfolios, so its lower bound holds for the
-    other too.
+    The difference of the parts may be below min_weight. So if min_weight > 0, a search comes first, with half of the
+    time. If its best point has such an asset, the problem is solved again with at most one part of each asset; if not,
+    it is solved from that point. The problem with both parts contains all portfolios, so its lower bound also holds
+    with one part of each.
     """
     extended, began = ExtendedPortfolio(problem), time.perf_counter()
     limit, start, gap = options.pop("max_time", None), options.pop("x0", None), options.pop("gap", None)

@@ -34,12 +34,12 @@ from ksparse.result import Result, Status
 from ksparse.solve.judge import gap_between
 from ksparse.util.arrays import Vector
 
-MAX_SEARCHES = 8  # at as many multipliers
-MAX_SWAPS = 300  # sets of assets that are tried one by one
-THETA_TOL = 1e-3  # between multipliers as close as this the best assets are known
-LINE_TOL = 1e-7  # between multipliers as close as this the weights lie on a line
-VALUE_TOL = 1e-9  # relative; a smaller difference of values is none
-CLAIMED = 1e-8  # relative tolerance of what is proved of a value
+MAX_SEARCHES = 8  # maximum number of searches, each at another multiplier
+MAX_SWAPS = 300  # maximum number of sets of assets that are tried one by one
+THETA_TOL = 1e-3  # length of the interval of θ at which the searches end
+LINE_TOL = 1e-7  # length of an interval of θ on which the weights are taken as linear
+VALUE_TOL = 1e-9  # relative; smaller differences of values are ignored
+CLAIMED = 1e-8  # relative gap up to which weights are called optimal
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class FixedAssetProblem:
     def best(self) -> tuple[Vector, float] | None:
         """Return the best weights within the limit and their θ; None if there are none.
 
-        The error decreases in θ: a bracket of θ is cut where a line through its ends is 0, with the value at an end
-        that stays halved (the Illinois rule), until the weights at its ends agree.
+        The error decreases in θ, so regula falsi with the Illinois rule finds θ: it halves the value at an end of the
+        bracket that stays.
         """
         limit, benchmark = self.benchmark.limit, self.benchmark
         far, near = self.at(0.0), self.at(1.0)
@@ -200,7 +200,7 @@ class TrackingLimitedSearch:
         if not (search.status.early or self.finds_nothing_better(search, theta, best)):
             best = self._swap_assets(best, seen, theta, np.inf if limit is None else began + limit)
         if gap is not None and not search.status.early:
-            half = 0.5 * gap * abs(best.value) * (1.0 - theta) / self.sizes[0]  # weak duality takes the other half
+            half = 0.5 * gap * abs(best.value) * (1.0 - theta) / self.sizes[0]  # of the gap; duality may need the rest
             search = solve(self.weighted(theta), best.x, gap=half / abs(search.fun) if search.fun else gap)
         bound = max(free.lower_bound, self.lower_bound(search.lower_bound, theta))
         return replace(self._result(best, search, theta, bound, gap), elapsed=time.perf_counter() - began)
@@ -224,9 +224,9 @@ class TrackingLimitedSearch:
         return few and self.problem.counts.is_satisfied(held)
 
     def _swap_assets(self, best: LimitedWeights, seen: Vector, theta: float, deadline: float) -> LimitedWeights:
-        """Return the best weights after swaps of single assets: with those of answers, or with all if they are few.
+        """Return the best weights after swaps of single assets, with assets of earlier answers or, if few, with all.
 
-        The asset with the largest gradient at θ enters first, and small positions leave first.
+        Assets whose gradient at θ differs most from that of the held ones enter first; small positions leave first.
         """
         problem, loss, tried = self.problem, self.weighted(theta).loss, 0
         if self.k * seen.size <= MAX_SWAPS:

@@ -1,4 +1,4 @@
-"""Local search over supports: add what gains most, then make the first improving move until none is left.
+"""Local search over supports: add the variables that gain most, then make improving moves until none is left.
 
 Visited supports are stored, and a descent stops at one. Nothing is proved here. `perturbation` continues where a
 descent ends.
@@ -17,7 +17,7 @@ from ksparse.search.neighbourhoods import HEURISTIC_TRIALS, DependentError, Move
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 
-RULES_WORK = 4  # times as much work if variables require others, and swaps of whole blocks are tried in turn
+RULES_WORK = 4  # factor of the work limit if variables require others: then swaps of whole blocks are tried too
 PAIRED_BLOCKS = (4, 12)  # blocks that leave and variables that enter, paired with each other (benchmarks/rules.py)
 
 
@@ -43,7 +43,7 @@ class LocalSearch:
 
     @property
     def gain_tol(self) -> float:
-        """A gain below this is rounding."""
+        """The gain below which a difference of values is rounding."""
         return self.problem.gain_tol(self.neighbourhood.value)
 
     @property
@@ -63,7 +63,7 @@ class LocalSearch:
 
     @property
     def support_is_unambiguous(self) -> bool:
-        """Whether each variable is worth far more than any other would gain, and that is little next to the value.
+        """Whether each variable is worth far more than any other would gain, and this gain is small relative to φ.
 
         Near a perfect fit all gains are small compared with the losses, so that supports are in doubt although the
         first condition holds. A perfect fit itself is unambiguous.
@@ -95,13 +95,13 @@ class LocalSearch:
         return False
 
     def add_up_to(self, k: int, tabu: Vector | None = None, *, fresh: bool = False) -> bool:
-        """Add the variable that gains most, without those of `tabu`, until there are k or none gains.
+        """Add the variable that gains most, except those of `tabu`, until the size is k or none gains.
 
-        With `fresh`, stop at a support that was visited, and return False.
+        With `fresh`, stop at a visited support and return False.
         """
-        for _ in range(3 * self.problem.k):  # under signs a variable may push others out: not for ever
+        for _ in range(3 * self.problem.k):  # a limit, since under signs an entering variable may push others out
             room = k - self.size
-            if room <= 0 and not self.rules.any:  # under rules others may be free to enter
+            if room <= 0 and not self.rules.any:  # under rules variables may enter without a larger size
                 break
             if self.problem.expired or not self._first(self.adds(max(room, 1), tabu), sure=self.neighbourhood.monotone):
                 break
@@ -138,7 +138,7 @@ class LocalSearch:
         return rules.allows(self.neighbourhood.support, self.k)
 
     def descend(self) -> bool:
-        """Add up to k variables, then move while that gains; False if it leads to a visited support."""
+        """Add up to k variables, then move while that gains; False at a visited support or if the rules fail."""
         self.add_up_to(self.k)
         if not self.satisfy_rules() or self.mark_visited("descend"):
             return False
@@ -164,7 +164,7 @@ class LocalSearch:
             size, undo = self.size, self.neighbourhood.apply(move)
             if undo is None:
                 continue
-            # signs made others leave, or rules let others enter
+            # signs may have made other variables leave, or rules let others enter
             if refill and not self.strict and (self.rules.any or self.size < size):
                 self.add_up_to(self.k)
             goal = before - max(tol, move.min_gain)
@@ -179,7 +179,7 @@ class LocalSearch:
         return self.neighbourhood.ranked_adds(self.gain_tol, expected, barred)
 
     def drops(self) -> Iterator[Move]:
-        """Yield ranked drops; if variables require others, of blocks that leave together."""
+        """Yield ranked drops; if variables require others, drops of blocks that leave together."""
         if self.rules.brings is None:
             return self.neighbourhood.ranked_drops()
         return (Move(block, ()) for block in self._blocks())
@@ -207,7 +207,10 @@ class LocalSearch:
         return [block for _, block in sorted(ranked)]
 
     def _block_moves(self) -> Iterator[Move]:
-        """Yield the cheapest blocks that must leave for each promising variable; then without the cheapest one, …."""
+        """Yield moves in which a promising variable enters and as many of the cheapest blocks leave as it needs.
+
+        Later moves spare the cheapest block, then the next one too, and so on.
+        """
         support, blocks, (out, into) = self.neighbourhood.support.copy(), self._blocks(), PAIRED_BLOCKS
         covered = np.zeros(self.problem.n, dtype=bool)
         entering: list[int] = []

@@ -3,11 +3,11 @@
 Newton's method minimises its models over C by direct linear algebra (`minimize_quadratic`). First-order methods are for
 losses without a Hessian, and for sets that give no direct solve.
 
-`minimize_by_cutting_planes` is for a convex quadratic over a set that only projects. The projection z of a point u
-outside C gives a half-space that holds C and not u, with z on its boundary. The minimum over a few of these is that
-over C if C has it; if there is none, C may have the ray along which the quadratic is unbounded. Few half-spaces are
-needed where few planes bound C. A round C would need ever more of them: the first-order methods take over as soon as a
-half-space brings the answer little nearer.
+`minimize_by_cutting_planes` is for a convex quadratic over a set given only by its projection. The projection z of a
+point u outside C gives a half-space that contains C but not u, with z on its boundary. If the minimiser over a few of
+these is in C, it is the minimiser over C; if there is none, C may contain the ray along which the quadratic is
+unbounded. Few half-spaces are enough if few planes bound C. A round C would need more and more of them: the first-order
+methods take over once a half-space brings the minimiser little nearer to C.
 """
 
 from __future__ import annotations
@@ -375,7 +375,7 @@ def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: floa
 
 
 def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:
-    """Return argmin ½xᵀHx + cᵀx over C; None if H is not positive semidefinite and must be, or C only projects.
+    """Return argmin ½xᵀHx + cᵀx over C; None if C needs a positive semidefinite H or has only a projection.
 
     Of two equally good points (an eigenvector and its negative) the one on the side of `near`; where no constraint is
     active and H has no curvature along some direction, the one nearest to `near`. `UnboundedError` where there is no
@@ -430,7 +430,7 @@ def _active_at(x: Vector, linear: Linear) -> Active | None:
 def settled_by_projection(
     objective: Objective, C: ConvexSet, begins: list[Vector], steps: int, target: float, deadline: float = np.inf
 ) -> Vector:
-    """Return a stationary point of a quadratic over a set that projects, from the best of several after a few steps.
+    """Return a stationary point of a quadratic over a set with a projection, from the best of several after some steps.
 
     The relative residual is `target` if the steps suffice; `UnboundedError` if the quadratic is unbounded.
     """

@@ -20,7 +20,7 @@ from ksparse.search.neighbourhoods import EvaluatingNeighbourhood, Move, indices
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector, norm
 
-SWEEPS = 15  # of power iterations at most
+SWEEPS = 15  # maximum number of power iterations
 PROBES = 8  # random products that estimate the lengths of columns
 SETTLED = 1e-3  # relative change of the explained variance at which a start has found its support
 
@@ -108,7 +108,7 @@ class RayleighNeighbourhood(EvaluatingNeighbourhood):
             V = self._rows()
             value = float(unit @ V[:, self.support] @ unit)
             gains = larger_eigenvalue(np.full(self.problem.n, value), unit @ V, self.variances) - value
-        gains = np.where(self.problem.allowed, np.maximum(gains, 1e-300), 0.0)  # any may enter while there is room
+        gains = np.where(self.problem.allowed, np.maximum(gains, 1e-300), 0.0)  # any may enter if there is room
         gains[self.support] = 0.0
         return gains
 
@@ -142,7 +142,7 @@ def larger_eigenvalue(a: Vector, b: Vector, c: Vector) -> Vector:
 
 
 def is_swap_optimal(problem: SupportProblem, at: Candidate) -> bool:
-    """Return whether no swap can improve, by the upper bound, and by evaluating the swaps that it does not exclude."""
+    """Return whether it is proved that no swap improves: by the upper bound, or by evaluating the swaps above it."""
     model, inactive = problem.quadratic, problem.inactive(at.support)
     if (at.support.size < problem.k and inactive.size) or problem.rules.group is not None:
         return False

@@ -1,4 +1,4 @@
-"""Starts of a search over supports: cheap ones of several kinds, which fail on different problems."""
+"""Starts of a search over supports: several cheap kinds, since each of them fails on some problems."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ START_TOL = 1e-4  # relative change of F at which a first-order start ends
 START_STEPS = 300  # of a first-order start
 POWER_STARTS = 32  # random starts of truncated power iterations at a time (chosen on benchmarks/sparse_pca.py)
 SCREENED_COLUMNS = 64  # columns of V considered as starts for a component
-REFINED_COLUMNS = 8  # of them, those refined by power iterations
+REFINED_COLUMNS = 8  # number of these that power iterations refine
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Start:
 
 
 def feasible_support(problem: SupportProblem, size: Vector) -> Vector | None:
-    """Return at most k variables that C allows, forced ones among them, large entries of `size` first, or None."""
+    """Return at most k variables on which C may have a point, forced and large ones first; None if none are found."""
     ranked = np.where(problem.allowed, np.abs(size), 0.0)
     ranked[problem.forced] = 2.0 * ranked.max(initial=0.0) + 1.0
     room = problem.k
@@ -82,7 +82,7 @@ def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | Non
 
 
 def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
-    """Yield the user's point, or if it is not k-sparse a support of its large entries."""
+    """Yield the user's point; if its nonzeros are not an allowed support, a support of its large entries."""
     if x0 is not None:
         given = to_float64(x0)
         if problem.width > 1:
@@ -95,7 +95,7 @@ def given_starts(problem: SupportProblem, x0: Array | None) -> Iterator[Start]:
 
 
 def cheap_starts(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Start]:
-    """Yield starts that take no first-order method: the smallest support; for a component, power iterations."""
+    """Yield starts without a first-order method: the smallest support; for a component, those of power iterations."""
     if problem.can.spectral:
         drawn = random_components(problem, POWER_STARTS, rng)[:2]
         by_columns = column_components(problem, SCREENED_COLUMNS, REFINED_COLUMNS, rng)[:1]
@@ -124,17 +124,18 @@ def _raise_if_unbounded(problem: SupportProblem) -> None:
     variables = falling_direction(model.rows(np.arange(problem.n)), model.r, linear.fixed_to_zero(~problem.allowed))
     if variables is not None:
         support = np.union1d(problem.forced, variables).astype(np.intp)
-        if problem.allows(support) and problem.evaluate(support) is None:  # it proves it, or finds that it was rounding
+        if problem.allows(support) and problem.evaluate(support) is None:  # raises if φ is unbounded there
             for start in _as_start("falling", problem, np.isin(np.arange(problem.n), support).astype(float)):
-                feasible_candidate(problem, start)  # C has no point without other variables
+                feasible_candidate(problem, start)  # C has a point only with other variables too
 
 
 def first_order_starts(
     problem: SupportProblem, loss: Loss, begin: Array, stopping: Stopping, weights: list[float] | None, few: bool
 ) -> Iterator[Start]:
-    """Yield supports of hard thresholding and APDCA; with `few` no APDCA, unless C or the weights call for it.
+    """Yield supports found by hard thresholding, if C has the projection for it, and by APDCA.
 
-    `loss` and `begin` are in the user's arrays; `weights` are penalty weights, None for a choice by the data.
+    With `few`, APDCA runs only without hard thresholding or if `weights`, the penalty weights, are given (None: chosen
+    by the data). `loss` and `begin` are in the user's arrays.
     """
     joint, x = problem.C.has_joint, begin
     if joint:
@@ -147,7 +148,7 @@ def first_order_starts(
     if weights is None:
         unit = typical_curvature(problem, loss, begin)
         weights = [factor * unit for factor in WEIGHTS]
-    for weight in sorted(weights, reverse=True):  # each from the answer of the last
+    for weight in sorted(weights, reverse=True):  # each run starts where the last one ended
         penalised = Problem(loss, TopK2(weight, problem.k), problem.C, problem.n)
         run = drive(APDCA(), penalised, x, _left(problem, stopping), catch_interrupt=False)
         x = run.x
@@ -155,13 +156,13 @@ def first_order_starts(
 
 
 def other_supports(problem: SupportProblem, support: Vector, rng: np.random.Generator) -> Iterator[Vector]:
-    """Yield other supports to start from: those that the perspective relaxation suggests, or random ones without it."""
+    """Yield other supports to start from: those that the perspective relaxation suggests, else random ones."""
     suggested = list(_relaxed_supports(problem, rng))
     yield from suggested or (random_restart(problem, support, rng) for _ in range(problem.settings.drawn))
 
 
 def _relaxed_supports(problem: SupportProblem, rng: np.random.Generator) -> Iterator[Vector]:
-    """Yield the support with the largest z of the relaxation, then random ones drawn by z, if it applies."""
+    """Yield the support of largest z in the relaxation, then random ones drawn by z; nothing if it does not apply."""
     settings, k, n = problem.settings, problem.k, problem.n
     if not problem.can.allows_updates or n > settings.relaxed or (k >= n and not problem.floors.any):
         return
@@ -190,7 +191,7 @@ def _fitting(linear: Linear, ranked: Vector, count: int) -> Vector:
     """Return the first `count` variables whose minimum sizes fit together in every row."""
     rows, least = (activity_terms(M, linear.lower, linear.upper)[0] for M in (linear.G, linear.E))
     needs, room = np.vstack([rows, least]), np.concatenate([linear.h, linear.f])
-    filling = (needs >= 0).all(axis=1)  # rows that every variable only fills
+    filling = (needs >= 0).all(axis=1)  # rows whose room every variable reduces
     needs, room = needs[filling], room[filling]
     room = room + 1e-9 * (1.0 + np.abs(room))
     chosen, left = np.zeros(0, dtype=np.intp), ranked

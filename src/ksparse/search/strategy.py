@@ -92,7 +92,7 @@ def without_updates(problem: SupportProblem) -> Strategy:
     if not can.has_second_order_models:
         work = scale * FIRST_ORDER_WORK
         return Strategy("gradients", GradientNeighbourhood, work, START_WORK_SHARE * work, wanders=False)
-    # on a set that only projects Newton's method has no steps to take
+    # Newton's method has no steps on a set given only by its projection
     kind = QP_WORK if can.exact_evaluation else NEWTON_WORK if can.has_multipliers else FIRST_ORDER_WORK
     work = scale * kind
     costly = problem.loss.evaluation_is_costly or (problem.loss.entries or 0) >= settings.large

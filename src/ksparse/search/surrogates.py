@@ -1,12 +1,12 @@
 """Searches on an easier problem: second-order models of a costly loss, or some of the columns of the data.
 
-A model is a quadratic, on which hundreds of swaps take the time of one evaluation of the loss itself. It is wrong away
-from its point, so that the support that it proposes is evaluated exactly, kept if the loss itself falls, and modelled
-anew.
+A model is a quadratic, on which hundreds of swaps take the time of one evaluation of the loss itself. It is accurate
+only near its point. So the support that it proposes is evaluated exactly, and kept if the loss itself falls; then the
+next model is made there.
 
-An operator's gradient is one product for all variables, a column one product for a single variable. So the search runs
-among the columns of the start, plus those whose gradient is largest relative to their length. Where it ends, the
-largest gradients belong to other columns, or to none that are new.
+One product with an operator gives the gradient of all variables, but only a single column. So the search runs among the
+columns of the start and those whose gradient is largest relative to their length. Where it ends, the columns with the
+largest gradients are added, until none of them is new.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ksparse.search.starts import random_restart
 from ksparse.search.strategy import choose_strategy, model_problem, without_updates
 from ksparse.util.arrays import Vector
 
-MAX_MODELS = 25  # second-order models in a row, each at the answer of the last
+MAX_MODELS = 25  # second-order models in a row, each at the point found on the last one
 REPLACED = (0.5, 1.0)  # share of the support that a restart replaces (benchmarks/knob.py)
-SMALL_DATA = 2**20  # entries up to which models cost little, and restarts are twice as many
+SMALL_DATA = 2**20  # entries of the data up to which models cost little: then restarts are twice as many
 PRICING_ROUNDS = 8  # times that columns with large gradients may be added
 COLUMNS_PER_VARIABLE = 4  # columns read on demand for each variable of the support (benchmarks/scale.py)
 
@@ -48,7 +48,7 @@ def search_on_models(problem: SupportProblem, start: Candidate, rng: np.random.G
 
 
 def _restart(problem: SupportProblem, best: Candidate, rng: np.random.Generator) -> Candidate | None:
-    """Return the best point on a random support; if C has none there, on one that differs half as much."""
+    """Return the best point on a random support; if C has no point there, on one with half as many changes."""
     least, most = REPLACED
     while True:
         found = problem.evaluate(random_restart(problem, best.support, rng, (least, most)), best)
@@ -58,7 +58,7 @@ def _restart(problem: SupportProblem, best: Candidate, rng: np.random.Generator)
 
 
 def _descend_on_models(problem: SupportProblem, best: Candidate) -> Candidate:
-    """Descend on models, each at the answer of the last, until one does not improve it or was searched before.
+    """Descend on models, each at the point found on the last one, until none improves it or one was used before.
 
     On its own support a model has its minimum at its point, so that a search starts there without a solve.
     """
@@ -105,7 +105,7 @@ def search_on_columns(
 
 
 def _price_columns(problem: SupportProblem, at: GradientNeighbourhood, length: Vector | float) -> Vector:
-    """Return the variables with the largest gradients relative to their columns, without those of the wrong sign."""
+    """Return the variables with the largest ratio of gradient to column length, without those of the wrong sign."""
     gradient = at.reduced_gradient()
     ranks = np.where(problem.allowed, np.abs(gradient), 0.0) / length
     ranks[at.support] = 0.0

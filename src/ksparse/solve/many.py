@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BLOCK = 2**21  # maximum entries of one array of a block: swaps of all its right-hand sides
-LONGEST = 256  # maximum right-hand sides in a block
+LONGEST = 256  # maximum number of right-hand sides in a block
 GRAM = 2**26  # maximum entries of a Gram matrix; for more variables each right-hand side is solved alone
 
 
@@ -39,8 +39,8 @@ GRAM = 2**26  # maximum entries of a Gram matrix; for more variables each right-
 class Batch:
     """One solution per right-hand side: what `minimize_many` returns.
 
-    `batch[i]` is that of column i as a `Result`, judged like any other when it is asked for; its `elapsed` is that of
-    the whole batch.
+    `batch[i]` is the solution for column i as a `Result`, which is made when it is requested; its `elapsed` is the time
+    of the whole batch.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Batch:
     fun : ndarray
         φ at each, from the raw data.
     success : ndarray of bool
-        In C, at most k nonzeros, stationary on its support, and ended normally.
+        Whether x is in C with at most k nonzeros and stationary on its support, and the run ended normally.
     status : ndarray of int
         A number of `Status` for each.
     residual : ndarray
@@ -135,7 +135,7 @@ class BatchProgress:
         self._done, self._lock = 0, threading.Lock()
 
     def advance(self, columns: int) -> bool:
-        """Note that some columns are done with one more round; return whether to go on."""
+        """Record that some columns are done with one more round; return whether to go on."""
         with self._lock:
             self._done += columns
             done = self._done // self.rounds
@@ -170,10 +170,10 @@ def minimize_many(
     """Minimise ½ Σ wᵢ((Ax)ᵢ − bᵢ)² + ½ Σ ρⱼxⱼ² over the x in C with at most k nonzeros, for each column b of B.
 
     Without constraints or with signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix
-    AᵀA, and start from supports that fit other columns: 40 to 50 times faster than single calls of `minimize`.
-    Optimality is not proved. If columns of A are so nearly dependent that AᵀA may have lost a better solution of a
-    right-hand side, that one is solved by `minimize`; so are all on other sets, and if A is a linear operator or has
-    too many columns.
+    AᵀA, and also start from supports found for other columns: 40 to 50 times faster than single calls of `minimize`.
+    Optimality is not proved. If columns of A are so nearly dependent that a better solution for a right-hand side may
+    be lost in the rounding of AᵀA, `minimize` solves it. On other sets, or if A is a linear operator or has too many
+    columns, `minimize` solves all of them.
 
     Parameters
     ----------
@@ -190,13 +190,14 @@ def minimize_many(
     ridge : float or array-like, default=0.0
         ρ, one number or one per variable.
     effort : int, default=1
-        More than 1 for further perturbations of the solutions: never worse.
+        Values above 1 add perturbations of the solutions, which never make them worse.
     n_jobs : int or None, default=None
         Number of threads. Results do not depend on it.
     random_state : int, numpy.random.Generator or None, default=None
         Seed of the perturbations.
     max_time : float or None, default=None
-        Time limit in seconds. Columns that were not reached are 0, or the best so far, and their status says why.
+        Time limit in seconds. Columns that were not reached have the best point so far (0, or that of another column),
+        and their status says why.
     settings : SearchSettings or None, default=None
         Advanced search settings.
     callback : callable or None, default=None
@@ -385,7 +386,7 @@ class _BatchRequest:
     def _batch(
         self, lower: Vector, upper: Vector, support: Vector, x: Vector, residual: Vector, single: dict[int, Result]
     ) -> Batch:
-        """Judge solutions, given by supports and their entries, or better by single solves, from the raw data."""
+        """Judge solutions, given by supports and their entries, from the raw data; take better ones of `single`."""
         held, stopped = x != 0, self.progress.stopped
         X = scipy.sparse.csc_array((x[held], (support[held], np.nonzero(held)[0])), shape=(self.n, self.count))
         X.sort_indices()

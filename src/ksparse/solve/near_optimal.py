@@ -1,4 +1,4 @@
-"""All supports that are nearly as good as the best: variables in all of them, and variables that can be replaced."""
+"""All supports that are nearly as good as the best: they show which variables are needed and which replaceable."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class NearOptimal:
     values : ndarray
         φ at the best point on each support.
     x : ndarray
-        Those points, one per row.
+        The best points, one per row.
     within : float
         The requested fraction.
     complete : bool
-        Whether it is proved that there are no others.
+        Whether it is proved that there are no other such supports.
     message : str
         Whether the list is complete, and if not, why.
     nodes : int
@@ -126,10 +126,10 @@ def near_optimal(
 ) -> NearOptimal:
     """Find every support of at most k variables whose best value over C is nearly optimal: the Rashomon set.
 
-    A support is the nonzeros of the best point on some k variables: variables that come out as 0 are not in it, not
-    even forced ones; with `min_nonzero` all of them are. With rules about supports (`groups`, `group_limits`,
-    `requires`) it is those of the best point on some support that satisfies them. If φ and C allow no lower bound, the
-    list holds what the search has found, and is not called complete.
+    A support here is the set of nonzeros of the best point on some k variables. Variables that are 0 at that point are
+    not in it, not even forced ones (a `min_nonzero` above 0 excludes 0). With rules about supports (`groups`,
+    `group_limits`, `requires`), the point is the best one on a support that satisfies them. If φ and C allow no lower
+    bound, the list has the supports that the search has found, and is not called complete.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def near_optimal(
     settings : SearchSettings or None, default=None
         Advanced search settings.
     max_time : float or None, default=None
-        Time limit in seconds; what was found by then is returned.
+        Time limit in seconds; the supports found by then are returned.
     callback : callable or None, default=None
         Called as in `scipy.optimize.minimize`; raise StopIteration to stop.
     verbose : int, default=0
@@ -170,7 +170,7 @@ def near_optimal(
     Returns
     -------
     NearOptimal
-        The supports, the best first, and whether they are all.
+        The supports, the best first, and whether the list is complete.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""All k along one path: search each k from its neighbours, reduced from the larger k and grown from the smaller one.
+"""All k along one path: search each k from the solution for the larger k, reduced, and for the smaller k, grown.
 
 A few k are solved as `minimize` does. All k share one cache of supports.
 """
@@ -282,7 +282,7 @@ class PathSolver:
         sizes, full = self.sizes, [self.sizes[-1]]
         while full[-1] > sizes[0]:  # the largest k, the largest that is at most half of it, and so on
             full.append(max((k for k in sizes if 2 * k <= full[-1]), default=sizes[0]))
-        if self.problem.columns_on_demand:  # a path has no swaps to rank
+        if self.problem.columns_on_demand:  # moves are not ranked then, so neighbours do not help
             full = sizes
         proofs = (1 if self.gap_request is None else 2) * len(sizes)
         down = list(zip(sizes[-2::-1], sizes[:0:-1], strict=True))
@@ -380,7 +380,7 @@ class PathSolver:
                 self.seconds[k] += time.perf_counter() - began
 
     def _certify(self) -> None:
-        """Bound each k if requested or enumerated; what a tree finds for one k is a solution for the next."""
+        """Bound each k if requested or enumerated; a better point found for one k is a point for the next k too."""
         below: Candidate | None = None
         for k in self.sizes:
             self._count(k)
@@ -395,7 +395,7 @@ class PathSolver:
             below = incumbent.best
 
     def judged(self) -> list[Result]:
-        """Return every result, re-solved on the raw data; replace one that is above that of a smaller k by rounding."""
+        """Return every result, re-solved on the raw data; replace one that rounding puts above a smaller k."""
         results: list[Result] = []
         below: Candidate | None = None
         for k in self.sizes:
