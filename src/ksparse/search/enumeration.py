@@ -10,11 +10,15 @@ from math import comb
 import numpy as np
 
 from ksparse.errors import InfeasibleError
+from ksparse.numerics.bound import lower_bounds_on_supports
+from ksparse.numerics.constraints import Linear
 from ksparse.search.candidate import Incumbent, SearchOutcome
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import GRACE
 
+LARGEST_BATCHED = 32  # variables of a support up to which the bounds of many supports are computed together
+MOST_SUPPORTS, ENTRIES = 512, 2**16  # of one batch, and entries of H on them
 COSTLY = 33  # evaluations by a direct solve that take the time of one by a first-order method (about)
 
 
@@ -32,15 +36,17 @@ def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: f
     few = problem.settings.enumerated // (1 if problem.can.exact_evaluation else COSTLY)
     if sum(comb(free.size, size) for size in sizes) > few:
         return False
-    supports = _supports_satisfying_rules(problem) if problem.rules.any else _supports_of(sizes, free, problem.forced)
-    if problem.k > 1 and problem.model is not None:
-        problem.model.prefetch(np.flatnonzero(problem.allowed))  # each is needed: read them in one pass
+    supports = list(_supports_satisfying_rules(problem)) if problem.rules.any else _supports_of(problem, free, sizes)
     bound = np.inf  # a lower bound of φ on all supports
-    for support in supports:
-        candidate = problem.evaluate(support)
-        if candidate is not None and (incumbent.best is None or candidate.value < incumbent.best.value):
+    for place, lowest in _ranked(problem, supports):
+        best = incumbent.best
+        if best is not None and lowest >= best.value - problem.gain_tol(best.value):
+            bound = min(bound, lowest)  # so are the bounds of all that follow
+            break
+        candidate = problem.evaluate(supports[place])
+        if candidate is not None and (best is None or candidate.value < best.value):
             incumbent.best = candidate
-        bound = min(bound, problem.lower_bound(support))
+        bound = min(bound, max(lowest, problem.lower_bound(supports[place])))
         if problem.expired and (incumbent.best is not None or time.perf_counter() >= problem.deadline + GRACE):
             return False
     best = incumbent.best
@@ -55,11 +61,36 @@ def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: f
     return True
 
 
-def _supports_of(sizes: range, free: Vector, forced: Vector) -> Iterator[Vector]:
-    """Yield the forced variables with every choice of so many free ones."""
-    for size in sizes:
-        for chosen in combinations(free.tolist(), size):
-            yield np.union1d(forced, np.array(chosen, dtype=np.intp)).astype(np.intp)
+def _supports_of(problem: SupportProblem, free: Vector, sizes: range) -> list[Vector]:
+    """Return the forced variables with every choice of so many free ones."""
+    chosen = [c for size in sizes for c in combinations(free.tolist(), size)]
+    return [np.sort(np.concatenate([problem.forced, np.array(c, dtype=np.intp)])) for c in chosen]
+
+
+def _ranked(problem: SupportProblem, supports: list[Vector]) -> list[tuple[int, float]]:
+    """Return the places of the supports with lower bounds of φ there without inequalities, the least first.
+
+    Where nothing is known the bound is −∞, and the order remains.
+    """
+    bounds, model, linear = np.full(len(supports), -np.inf), problem.model, problem.linear
+    sizes = np.array([support.size for support in supports])
+    if model is None or not problem.can.exact_evaluation:
+        return list(enumerate(bounds.tolist()))
+    if problem.k > 1:
+        model.prefetch(np.flatnonzero(problem.allowed))  # most are needed: read them in one pass
+    for size in (size for size in np.unique(sizes) if 0 < size <= LARGEST_BATCHED):
+        places = np.flatnonzero(sizes == size)
+        step = min(MOST_SUPPORTS, ENTRIES // size**2)
+        for part in (places[begin : begin + step] for begin in range(0, places.size, step)):
+            used, chosen = np.unique(np.array([supports[place] for place in part]), return_inverse=True)
+            on_used = Linear.of(used.size) if linear is None else linear.on(used)
+            if on_used is not None:
+                H = np.diag(model.diagonal[used]) if size == 1 else model.block(used)
+                chosen = chosen.reshape(part.size, size)
+                bounds[part] = lower_bounds_on_supports(H, model.r[used], on_used, chosen, model.noise, model.constant)
+    bounds = np.where(bounds == -np.inf, bounds, np.maximum(bounds, problem.loss.least))
+    order = np.argsort(bounds, kind="stable")
+    return [(int(place), float(bounds[place])) for place in order]
 
 
 def _supports_satisfying_rules(problem: SupportProblem) -> Iterator[Vector]:
