@@ -12,7 +12,6 @@ what the rounding of the factorisation and of H's entries can hide.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from ksparse.certify.program import ScaledProblem
 from ksparse.numerics.bound import EPS
 from ksparse.numerics.eigen import is_positive_definite
 from ksparse.util.arrays import Vector
-from ksparse.util.compiled import compiled
+from ksparse.util.compiled import Numbers, Table, compiled
 from ksparse.util.resources import pause
 
 SWEEPS = 30  # maximum number of sweeps of coordinate descent, which starts at the rows of the last round
@@ -95,7 +94,7 @@ class DiagonalSplit:
         w = self._weights + min_weight if self._rounds else np.ones(n)
         root, U = np.sqrt(w), self._U
         U *= (root / np.linalg.norm(U, axis=1))[:, None]
-        descend = compiled(_sweeps) if n >= COMPILED else _sweeps
+        descend = compiled(_sweeps_compiled) if n >= COMPILED else _sweeps
         rows, settled, moved = np.ascontiguousarray(H), SETTLED * float(w.sum()), np.full(1, np.inf)
         together = SWEEPS if n < SLOW else 1
         for _ in range(0, SWEEPS, together):
@@ -107,21 +106,44 @@ class DiagonalSplit:
         return scaled_to_psd(self.problem, np.maximum(np.diag(H) - np.linalg.norm(g, axis=1) / root, 0.0))
 
 
-def _sweeps(H: Any, U: Any, root: Any, sweeps: int, settled: float, last: Any) -> None:
+def _sweeps(H: Vector, U: Vector, root: Vector, sweeps: int, settled: float, last: Vector) -> None:
     """Descend on the rows of U, in place, until they settle; set `last` to how far the last sweep moved them."""
+    for _ in range(sweeps):
+        moved = 0.0
+        for i in range(len(U)):
+            g = H[i] @ U - H[i, i] * U[i]
+            size = math.sqrt(g @ g)
+            if size > 0:
+                u = g * (-root[i] / size)
+                moved += float(((u - U[i]) ** 2).sum())
+                U[i] = u
+        last[0] = moved
+        if moved < settled:
+            break
+
+
+def _sweeps_compiled(H: Table, U: Table, root: Numbers, sweeps: int, settled: float, last: Numbers) -> None:
+    """Compute what `_sweeps` does; products of slices would take longer to compile."""
     n, rank = U.shape
-    g = np.zeros(rank)
+    g = np.empty(rank)
     for _ in range(sweeps):
         moved = 0.0
         for i in range(n):
-            g[:] = H[i] @ U
-            g -= H[i, i] * U[i]
-            size = math.sqrt(g @ g)
+            for r in range(rank):
+                g[r] = -H[i, i] * U[i, r]
+            for j in range(n):
+                h = H[i, j]
+                for r in range(rank):
+                    g[r] += h * U[j, r]
+            size = 0.0
+            for r in range(rank):
+                size += g[r] * g[r]
+            size = math.sqrt(size)
             if size > 0:
-                for j in range(rank):
-                    u = g[j] * (-root[i] / size)
-                    moved += (u - U[i, j]) ** 2
-                    U[i, j] = u
+                for r in range(rank):
+                    u = g[r] * (-root[i] / size)
+                    moved += (u - U[i, r]) ** 2
+                    U[i, r] = u
         last[0] = moved
         if moved < settled:
             break

@@ -6,7 +6,23 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
-from typing import Any
+from types import FunctionType
+from typing import Any, TypeAlias
+
+from ksparse.util.arrays import Vector
+
+# annotations that fix the type of an argument, for loops that are compiled in one version: contiguous arrays
+Numbers: TypeAlias = Vector
+Table: TypeAlias = Vector
+Places: TypeAlias = Vector
+PlaceTable: TypeAlias = Vector
+PlaceCube: TypeAlias = Vector
+Mask: TypeAlias = Vector
+_TYPES = {
+    "Numbers": "f8[::1]", "Table": "f8[:, ::1]", "Places": "i8[::1]", "PlaceTable": "i8[:, ::1]",
+    "PlaceCube": "i8[:, :, ::1]", "Mask": "b1[::1]",
+    "int": "i8", "float": "f8", "bool": "b1", "None": "void",
+}  # fmt: skip
 
 
 @cache
@@ -21,12 +37,26 @@ def _numba() -> Any:
 
 
 @cache
-def compiled(loop: Callable[..., None]) -> Callable[..., None]:
-    """Return the loop compiled to machine code, cached on disk if possible; it runs without the interpreter lock."""
-    njit: Any = _numba().njit
+def compiled(loop: Callable[..., Any], *, from_python: bool = True) -> Callable[..., Any]:
+    """Return the loop compiled to machine code, with the functions of its module that it calls.
+
+    The code is cached on disk if possible, beside the source or in the user's cache folder, and runs without the
+    interpreter lock. If all annotations are in `_TYPES`, there is one version, compiled at once; otherwise one for each
+    combination of types, compiled when it is called.
+    """
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+    options |= {"no_cpython_wrapper": not from_python, "no_cfunc_wrapper": True, "no_rewrites": True}
+    known, hints = loop.__globals__, loop.__annotations__
+    functions = {name: known[name] for name in loop.__code__.co_names if isinstance(known.get(name), FunctionType)}
+    called = {name: each for name, each in functions.items() if each.__module__ == loop.__module__}
+    if called:
+        helpers = {name: compiled(each, from_python=False) for name, each in called.items()}
+        loop = FunctionType(loop.__code__, known | helpers, loop.__name__)
+    *types, returned = (_TYPES.get(hint, "") for hint in hints.values())
+    signature = [] if "" in (*types, returned) else [f"{returned}({', '.join(types)})"]
+    njit: Any = _numba().njit
     try:
-        quick: Callable[..., None] = njit(cache=True, **options)(loop)
+        quick: Callable[..., Any] = njit(*signature, cache=True, **options)(loop)
     except RuntimeError:  # no writable cache folder
-        quick = njit(**options)(loop)
+        quick = njit(*signature, **options)(loop)
     return quick
