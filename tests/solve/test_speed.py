@@ -1,6 +1,8 @@
 """Faster code must not change answers: one pass for two products, continuation, restarts, threads."""
 
 import multiprocessing
+import os
+import subprocess
 import sys
 import threading
 from contextlib import nullcontext
@@ -199,6 +201,46 @@ def test_blas_has_one_thread_within_a_solve_and_the_users_own_functions_keep_the
             assert blas_counts() == before
     assert set(seen[0]) == {1}
     assert seen[1] == before
+
+
+BLAS_THAT_COMES_LATE = """
+import sys
+import numpy as np
+from threadpoolctl import threadpool_info
+import ksparse as ks
+from ksparse.util.resources import all_threads, one_thread
+
+def counts():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+def solve(n):
+    A, within = np.random.default_rng(0).standard_normal((20, n)), []
+    problem = ks.LeastSquares(A, A[:, 0] + A[:, 1]), 2
+    ks.minimize(*problem, settings=ks.SearchSettings(enumerated=0), callback=lambda x: within.append(counts()))
+    return within[-1]
+
+with one_thread():
+    assert "scipy.linalg" not in sys.modules
+    print(solve(12))
+    with all_threads():
+        print(counts())
+    print(counts())
+print(counts())
+print(solve(9))
+print(counts())
+"""
+
+
+def test_a_blas_that_is_loaded_within_a_solve_is_limited_too():
+    """SciPy brings a BLAS of its own, which the first search loads."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    done = subprocess.run(
+        [sys.executable, "-c", BLAS_THAT_COMES_LATE], capture_output=True, text=True, check=True,
+        env=os.environ | dict.fromkeys(names, "2"),
+    )  # fmt: skip
+    within, all_of_them, again, after, next_time, at_the_end = (set(eval(line)) for line in done.stdout.splitlines())
+    assert within == again == next_time == {1}
+    assert all_of_them == after == at_the_end == {2}
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -20,7 +20,7 @@ from ksparse.numerics.bound import EPS, rounding_of
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
-from ksparse.util.resources import report_pause
+from ksparse.util.resources import report_pause, scipy_linalg
 
 SECONDS = 1e-10  # approximate time of a decomposition, divided by the cube of the number of variables
 LARGE = 100  # variables from which one eigenvector is faster than all
@@ -120,9 +120,7 @@ def _leading(M: Vector) -> tuple[float, Vector]:
     if len(M) < LARGE:
         values, vectors = np.linalg.eigh(M)
         return float(values[-1]), vectors[:, -1]
-    from scipy.linalg import eigh  # here: scipy.linalg takes half as long to import as all of ksparse
-
-    values, vectors = eigh(M, subset_by_index=[len(M) - 1, len(M) - 1])
+    values, vectors = scipy_linalg().eigh(M, subset_by_index=[len(M) - 1, len(M) - 1])
     return float(values[0]), np.asarray(vectors[:, 0])
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ksparse.util.arrays import Array, Vector, epsilon, like, norm, to_numpy
-from ksparse.util.resources import require_time
+from ksparse.util.resources import require_time, scipy_linalg
 
 SMALL = 32  # size up to which an eigendecomposition costs no more
 CHECK_INTERVAL = 4  # steps between two computations of the Ritz values
@@ -104,11 +104,9 @@ def _ends(apply: Apply, n: int, kind: Array) -> Iterator[tuple[End, End]]:
 
 def _end(diagonal: list[float], off_diagonal: list[float], beta: float, i: int) -> End:
     """Return the i-th Ritz value; its residual is β times the last entry of the tridiagonal matrix's eigenvector."""
-    from scipy.linalg import eigh_tridiagonal  # slow to import
-
     scale = max(map(abs, (*diagonal, *off_diagonal))) or 1.0  # LAPACK squares the entries
     d, e = np.array(diagonal) / scale, np.array(off_diagonal) / scale
-    values, vectors = eigh_tridiagonal(d, e, select="i", select_range=(i, i))
+    values, vectors = scipy_linalg().eigh_tridiagonal(d, e, select="i", select_range=(i, i))
     return End(scale * float(values[0]), beta * abs(float(vectors[-1, 0])))
 
 
@@ -161,13 +159,12 @@ def minimize_on_ball(H: Vector, c: Vector, radius: float, near: Vector) -> Vecto
 
 def positive_inverse(H: Vector) -> Vector:
     """Return H⁻¹; raise `LinAlgError` if H is not positive definite up to rounding."""
-    from scipy.linalg.lapack import dpotrf, dpotri  # slow to import
-
     if not H.size:
         return np.zeros(H.shape)
-    factor, failed = dpotrf(H)  # of the upper triangle
+    lapack = scipy_linalg().lapack
+    factor, failed = lapack.dpotrf(H)  # of the upper triangle
     if not failed:
-        factor, failed = dpotri(factor, overwrite_c=True)
+        factor, failed = lapack.dpotri(factor, overwrite_c=True)
     if failed or not np.isfinite(factor.diagonal()).all():
         raise np.linalg.LinAlgError("not positive definite")
     inverse = factor + factor.T  # entries below the diagonal are 0

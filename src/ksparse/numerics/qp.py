@@ -23,6 +23,7 @@ import piqp
 from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
 from ksparse.numerics.constraints import Linear, activity_terms, unit_rows, unit_scales
 from ksparse.util.arrays import Vector
+from ksparse.util.resources import scipy_linalg
 
 REGULAR = 1e-3  # sine of a variable's angle to those before it, above which one linear system is enough
 DEPENDENT = 1e-4  # sine of a column's angle to those before it, below which H = AᵀA is too inaccurate
@@ -137,10 +138,8 @@ def shortest(M: Vector, d: Vector, rcond: float | None = None) -> Vector:
     try:
         return np.asarray(np.linalg.lstsq(M, d, rcond=rcond)[0])
     except np.linalg.LinAlgError:
-        from scipy.linalg import lstsq  # here, as this is rare
-
         cond = np.finfo(np.float64).eps * max(M.shape) if rcond is None else rcond
-        return np.asarray(lstsq(M, d, cond=cond, lapack_driver="gelsy", check_finite=False)[0])
+        return np.asarray(scipy_linalg().lstsq(M, d, cond=cond, lapack_driver="gelsy", check_finite=False)[0])
 
 
 def svd(M: Vector, full_matrices: bool = True) -> tuple[Vector, Vector, Vector]:
@@ -148,9 +147,8 @@ def svd(M: Vector, full_matrices: bool = True) -> tuple[Vector, Vector, Vector]:
     try:
         return np.linalg.svd(M, full_matrices=full_matrices)
     except np.linalg.LinAlgError:
-        from scipy.linalg import svd as by_scipy
-
-        U, sizes, rows = by_scipy(M, full_matrices=full_matrices, lapack_driver="gesvd", check_finite=False)
+        options = {"full_matrices": full_matrices, "lapack_driver": "gesvd", "check_finite": False}
+        U, sizes, rows = scipy_linalg().svd(M, **options)
         return U, sizes, rows
 
 

@@ -35,7 +35,7 @@ from ksparse.search.candidate import NONE, Candidate
 from ksparse.search.neighbourhoods import DependentError, Move, Neighbourhood, RankQuality, ScoredMove, Undo
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector, top_k_indices
-from ksparse.util.resources import GRACE, require_time
+from ksparse.util.resources import GRACE, require_time, scipy_linalg
 
 RECOMPUTED = 256  # changes between inverses from scratch
 DEPENDENT = 1e-8  # h_i, of at most 1, below which i lies in the span of the support
@@ -67,8 +67,6 @@ class UpdatedInverse:
     value: float
 
     def __init__(self, model: QuadraticModel, linear: Linear, capacity: int) -> None:
-        from scipy.linalg.blas import dger  # here: scipy.linalg takes half as long to import as all of ksparse
-
         self.model, self.n, self.r, self.diagonal = model, model.n, model.r, model.diagonal
         E, self.f, _ = unit_rows(linear.E, linear.f)
         self.G, self.right, _ = unit_rows(linear.G, linear.h)
@@ -85,7 +83,7 @@ class UpdatedInverse:
         self.n_elements = self.n_active = 0  # elements; rows of G among them
         self.prefetch_size = 0  # variables that are about to enter: so many columns of H are fetched at once
         self.dependence_tol = DEPENDENT * np.maximum(model.diagonal, 1e-300)  # h_i up to this is rounding
-        self._add_outer = dger
+        self._add_outer = scipy_linalg().blas.dger
         self._keys = _hash_keys(self.n)
         self.key = 0  # Zobrist hash of the support: the keys of its variables by exclusive or
         self.constant = model.constant

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ GIB = 2**30
 # seconds after the deadline allowed for a first feasible point, and for an end
 GRACE = 0.1
 
-_limits: list[Any] = []  # thread limits in force, outermost first, of the main thread: libraries differ for others
+_limits: list[Any] = []  # thread limits in force in the main thread; a later one is of a library that came later
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 _listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", default=None)
 
@@ -41,18 +42,31 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+@cache
+def scipy_linalg() -> Any:
+    """Return scipy.linalg, whose import takes half as long as that of all of ksparse.
+
+    It loads a BLAS of its own, which `one_thread` limits from here on.
+    """
+    module = import_module("scipy.linalg")
+    _controller.cache_clear()
+    if _limits:
+        _limits.append(_controller().limit(limits=1, user_api="blas"))
+    return module
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit BLAS to one thread within the block, if called from the main thread."""
     if _limits or threading.current_thread() is not threading.main_thread():
         yield
         return
-    with _controller().limit(limits=1, user_api="blas") as limit:
-        _limits.append(limit)
-        try:
-            yield
-        finally:
-            _limits.pop()
+    try:
+        _limits.append(_controller().limit(limits=1, user_api="blas"))
+        yield
+    finally:
+        while _limits:
+            _limits.pop().restore_original_limits()
 
 
 @contextmanager
@@ -61,7 +75,8 @@ def all_threads() -> Iterator[None]:
     if not _limits or threading.current_thread() is not threading.main_thread():
         yield
         return
-    _limits[0].restore_original_limits()
+    for limit in reversed(_limits):
+        limit.restore_original_limits()
     try:
         yield
     finally:
