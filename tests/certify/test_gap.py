@@ -361,6 +361,20 @@ def test_a_root_ends_at_its_next_step_when_the_time_is_up(monkeypatch, slow):
     assert "time" in listed.message
 
 
+def test_no_eigenvalues_are_computed_that_would_end_long_after_the_time(monkeypatch):
+    """H of a long and a short part of each variable is singular: its least eigenvalue is needed."""
+    clock, V = Clock(monkeypatch), np.cov(np.random.default_rng(0).standard_normal((60, 10)).T)
+    monkeypatch.setattr("ksparse.certify.diagonal.DECOMPOSITION_SECONDS", 20.0 / 20**3)
+    slow = clock.slow(np.linalg.eigvalsh, 20.0, lambda M: len(M) == 20)
+    monkeypatch.setattr("ksparse.certify.diagonal.np.linalg.eigvalsh", slow)
+    loss = ks.Quadratic(np.kron([[1, -1], [-1, 1]], V), np.zeros(20))
+    C = ks.Polyhedron(E=np.repeat([1.0, -1.0], 10), f=1.0, lower=0.0, upper=1.0)
+    for max_time, calls in ((5.0, 0), (15.0, 1)):
+        found = ks.minimize(loss, 4, C, gap=1e-6, max_time=max_time, settings=SEARCHED)
+        assert found.status is ks.Status.TIME_LIMIT
+        assert slow.calls == calls
+
+
 def problems_with_a_root():
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((60, 20)), rng.standard_normal(60)

@@ -17,12 +17,12 @@ import numpy as np
 from ksparse.certify.program import Supports
 from ksparse.certify.tree import Family
 from ksparse.numerics.bound import EPS, rounding_of
+from ksparse.numerics.eigen import DECOMPOSITION_SECONDS
 from ksparse.numerics.relaxation_kernels import FREE, IN, OUT
 from ksparse.search.problem import SupportProblem
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import report_pause, scipy_linalg
 
-SECONDS = 1e-10  # approximate time of a decomposition, divided by the cube of the number of variables
 LARGE = 100  # variables from which one eigenvector is faster than all
 THRESHOLDS = 40  # values of ρ at the root
 NEARBY = (1.0, 0.9, 1.1)  # times the parent's ρ, at the other nodes
@@ -77,7 +77,7 @@ class ComponentFamily(Family):
             rest, most = V - U, self._block_bound(U, kept)
             if any(self.constant - (float(x @ rest @ x) + most) <= best for x in vectors):
                 continue
-            if not _diagonal(rest) and time.perf_counter() + 0.5 * SECONDS * len(rest) ** 3 >= deadline:
+            if not _diagonal(rest) and time.perf_counter() + 0.5 * DECOMPOSITION_SECONDS * len(rest) ** 3 >= deadline:
                 break  # there is not even time for half of a decomposition
             value, x = _leading(rest)
             vectors.append(x)

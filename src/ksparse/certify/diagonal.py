@@ -17,10 +17,10 @@ import numpy as np
 
 from ksparse.certify.program import ScaledProblem
 from ksparse.numerics.bound import EPS
-from ksparse.numerics.eigen import is_positive_definite
+from ksparse.numerics.eigen import DECOMPOSITION_SECONDS, is_positive_definite
 from ksparse.util.arrays import Vector
 from ksparse.util.compiled import Numbers, Table, compiled
-from ksparse.util.resources import pause
+from ksparse.util.resources import pause, require_time
 
 SWEEPS = 30  # maximum number of sweeps of coordinate descent, which starts at the rows of the last round
 SETTLED = 1e-8  # relative to Σw: the descent ends if the rows move less
@@ -59,15 +59,20 @@ def scaled_to_psd(problem: ScaledProblem, d: Vector) -> Vector:
             break
         pause()
         X = np.linalg.solve(L, np.diag(np.sqrt(d)))
-        pause()
-        d = d * min(SHRINK, SHRINK / float(np.linalg.eigvalsh(X @ X.T)[-1]))
+        d = d * min(SHRINK, SHRINK / float(_eigenvalues(X @ X.T)[-1]))
     if problem.noise.is_gram:
         return np.zeros(d.size)
-    pause()
-    below = 2.0 * margin + max(0.0, -float(np.linalg.eigvalsh(H)[0]))
+    below = 2.0 * margin + max(0.0, -float(_eigenvalues(H)[0]))
     while not positive(H, np.full(d.size, -below), margin):
         below *= 2.0
     return np.full(d.size, -below)
+
+
+def _eigenvalues(M: Vector) -> Vector:
+    """Return all eigenvalues in ascending order; raise `OutOfTimeError` if there is not even time for half of them."""
+    pause()
+    require_time(0.5 * DECOMPOSITION_SECONDS * len(M) ** 3)
+    return np.linalg.eigvalsh(M)
 
 
 class DiagonalSplit:

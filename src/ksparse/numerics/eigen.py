@@ -16,6 +16,7 @@ import numpy as np
 from ksparse.util.arrays import Array, Vector, epsilon, like, norm, to_numpy
 from ksparse.util.resources import require_time, scipy_linalg
 
+DECOMPOSITION_SECONDS = 1e-10  # of a symmetric matrix, about, for each cube of its size
 SMALL = 32  # size up to which an eigendecomposition costs no more
 CHECK_INTERVAL = 4  # steps between two computations of the Ritz values
 LIMIT = 1_000  # steps; then θ is within (log n / steps)² of the end for any spectrum (Kuczyński and Woźniakowski 1992)

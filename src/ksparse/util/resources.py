@@ -188,9 +188,9 @@ def report_pause() -> None:
             raise StoppedError from stop
 
 
-def require_time() -> None:
-    """Raise `OutOfTimeError` if no time is left."""
-    if time_left() <= 0:
+def require_time(seconds: float = 0.0) -> None:
+    """Raise `OutOfTimeError` if no more than so many seconds are left."""
+    if time_left() <= seconds:
         raise OutOfTimeError
 
 
