@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from types import FunctionType
@@ -26,14 +26,24 @@ _TYPES = {
 
 
 @cache
-def _numba() -> Any:
+def _numba() -> Future[Any]:
     """Import numba, in a thread.
 
-    If Ctrl-C interrupts the import, the modules left behind break every later import of numba. Only the main thread
-    receives the interrupt, so another thread imports and finishes first.
+    If Ctrl-C interrupts the import, the modules left behind break numba for the rest of the process. Only the main
+    thread receives the interrupt, so another thread imports, and later calls wait for it.
     """
-    with ThreadPoolExecutor(1) as other:
-        return other.submit(import_module, "numba").result()
+    other = ThreadPoolExecutor(1)
+    imported = other.submit(_import_numba)
+    other.shutdown(wait=False)
+    return imported
+
+
+def _import_numba() -> Any:
+    """Import numba, with the modules that the first compilation would import."""
+    target = import_module("numba.core.registry").cpu_target
+    target.typing_context.refresh()
+    target.target_context.refresh()
+    return import_module("numba")
 
 
 @cache
@@ -54,7 +64,7 @@ def compiled(loop: Callable[..., Any], *, from_python: bool = True) -> Callable[
         loop = FunctionType(loop.__code__, known | helpers, loop.__name__)
     *types, returned = (_TYPES.get(hint, "") for hint in hints.values())
     signature = [] if "" in (*types, returned) else [f"{returned}({', '.join(types)})"]
-    njit: Any = _numba().njit
+    njit: Any = _numba().result().njit
     try:
         quick: Callable[..., Any] = njit(*signature, cache=True, **options)(loop)
     except RuntimeError:  # no writable cache folder
