@@ -1,6 +1,7 @@
 """Names that look like other values (0700, NA, @ES, a comma) in files and options of portfolios and rules."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pytest.importorskip("clarabel", reason="Clarabel is not installed")
 
 from command import ksparse  # noqa: E402
+from ksparse.cli.output import STANDARD, Output  # noqa: E402
 
 NAMES = ["0700", "NA", "@ES", "Berkshire, B", "nan", "1e5"]
 SECTORS = 'asset,sector\n0700,07\nNA,07\n@ES,N/A\n"Berkshire, B",N/A\nnan,1.50\n1e5,1.50\n'
@@ -204,3 +206,11 @@ def test_names_command_no_spreadsheet_and_no_terminal(tmp_path):
         assert "\x9b" not in text
     assert r"\x1b[2Jwiped" in done.stdout
     assert r"\x1b[2Jwiped" in missing.stderr
+
+
+def test_a_table_on_a_terminal_commands_it_neither(monkeypatch, capsys):
+    output = Output(as_json=False, quiet=False, force=False)
+    for terminal, shown in ((False, "\x1b[2Jwiped"), (True, r"\x1b[2Jwiped")):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda terminal=terminal: terminal)
+        output.write_csv(STANDARD, ["name", "weight"], [["\x1b[2Jwiped", 0.5]])
+        assert capsys.readouterr().out == f"name,weight\n{shown},0.5\n"

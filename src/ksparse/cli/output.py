@@ -140,7 +140,7 @@ class Output:
     def write(self, path: Path, content: str) -> None:
         """Write a file completely or not at all, or standard output."""
         if path == STANDARD:
-            sys.stdout.write(content)
+            sys.stdout.write(visible(content) if sys.stdout.isatty() else content)
             return
         try:
             write_atomically(path, content, replace=self.force)
