@@ -428,3 +428,19 @@ def test_a_proof_says_in_which_terms_it_reached_the_gap():
     relative = ks.minimize(ks.LeastSquares(np.eye(2), [1e4, 1e3]), 1, gap=1e-6)
     assert relative.gap == (relative.fun - relative.lower_bound) / relative.fun
     assert relative.message == "proved optimal"
+
+
+def test_a_perfect_fit_in_single_precision_has_the_gap_that_its_status_claims():
+    """Rounding x to single precision costs up to 1e-5 of φ(0)."""
+    messages = set()
+    for seed in range(341, 350, 4):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 6))
+        A = rng.standard_normal((int(rng.integers(1, n + 3)), n)).astype(np.float32)
+        rng.standard_normal(len(A))
+        b = (A @ rng.standard_normal(n)).astype(np.float32)
+        found = ks.minimize(ks.LeastSquares(A, b), n, ks.Hyperplane(b=0.0))
+        assert found.status is ks.Status.OPTIMAL
+        assert found.gap <= 1e-5
+        messages.add(found.message)
+    assert "proved optimal, up to rounding (1e-05 of φ(0))" in messages

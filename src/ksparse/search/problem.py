@@ -312,12 +312,15 @@ class SupportProblem:
         """Return the gain at a value below which it is rounding."""
         return 1e-10 * max(abs(value), 1e-3 * self._constant, 1e-300)
 
-    def relative_gap(self, value: float, bound: float) -> float:
-        """Return the gap relative to the value, or to φ(0) if only then it is as small as what may be claimed."""
+    def relative_gap(self, value: float, bound: float, share: float = PROOF, negligible: float = NEGLIGIBLE) -> float:
+        """Return the gap relative to the value, or to φ(0) if only then it is as small as what may be claimed.
+
+        May be claimed: `share` of the value, and `negligible` of φ(0).
+        """
         if not -np.inf < bound < value:
             return np.inf if bound < value else 0.0
         gap = value - bound
-        by_fit = PROOF * abs(value) < gap <= self.claim_tol(value)
+        by_fit = share * abs(value) < gap <= share * abs(value) + negligible * self._constant
         size = max(abs(value), self._constant) if by_fit else abs(value)
         return gap / size if size else np.inf
 

@@ -186,10 +186,11 @@ def judge_search(
     found = np.minimum.accumulate([row["fun"] for row in incumbent.records]) if incumbent.records else np.zeros(0)
     unknown, elapsed = np.full(len(found), np.nan), np.array([row["elapsed"] for row in incumbent.records])
     trace = Trace(found, unknown, unknown, elapsed, np.zeros(len(found), dtype=np.int64))
-    gap = problem.relative_gap(fun, certificate.lower_bound)
+    share, negligible = (PROOF, NEGLIGIBLE) if epsilon(x) < 1e-10 else (SINGLE, SINGLE)
+    gap = problem.relative_gap(fun, certificate.lower_bound, share, negligible)
     message, note = certificate.message if status is certificate.status else "", certificate.note
-    if status is Status.OPTIMAL and not message + note and gap <= PROOF < gap_between(fun, certificate.lower_bound):
-        note = f", up to rounding ({NEGLIGIBLE:g} of φ(0))"
+    if status is Status.OPTIMAL and not message + note and gap <= share < gap_between(fun, certificate.lower_bound):
+        note = f", up to rounding ({negligible:g} of φ(0))"
     return _result(
         x, fun, C, problem.asked, residual, status, accepted, allowed=_allowed(problem, x), nit=incumbent.iterations,
         elapsed=request.elapsed, method="auto", rho=None, trace=trace, swaps=incumbent.swaps,
