@@ -16,6 +16,7 @@ from ksparse.data import Dense, array
 from ksparse.datasets import table2
 from ksparse.errors import MissingPieceError
 from ksparse.solve.request import support_problem
+from ksparse.util.arrays import finite
 from ksparse.util.checks import check_array
 from ksparse.util.resources import all_threads, available_threads, map_row_chunks, one_thread
 
@@ -201,6 +202,19 @@ def test_blas_has_one_thread_within_a_solve_and_the_users_own_functions_keep_the
             assert blas_counts() == before
     assert set(seen[0]) == {1}
     assert seen[1] == before
+
+
+def test_the_entries_of_a_matrix_are_checked_on_one_thread(rng):
+    seen = []
+
+    class Traced(np.ndarray):
+        def __matmul__(self, other):
+            seen.append(set(blas_counts()))
+            return super().__matmul__(other)
+
+    with threadpool_limits(2, user_api="blas"):
+        assert finite(rng.standard_normal((5, 4)).view(Traced))
+    assert seen == [{1}]
 
 
 BLAS_THAT_COMES_LATE = """

@@ -17,6 +17,8 @@ import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
 
+from ksparse.util.resources import one_thread
+
 Array = Any  # a dense array of some array-API namespace
 Vector = np.ndarray[Any, Any]  # a NumPy array, float64 but for indices and masks
 T = TypeVar("T")
@@ -222,7 +224,8 @@ def finite(x: Array) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         if type(x) is np.ndarray and x.ndim == 1 and math.isfinite(np.dot(x, x)):  # fast path: one call
             return True
-        sums = x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)  # not finite if an entry is not
+        with one_thread():  # one product of large data: threads would spin long after it
+            sums = x @ xp.ones_like(x[0, :]) if x.ndim == 2 else xp.sum(x)  # not finite if an entry is not
     return any(bool(xp.all(xp.isfinite(part))) for part in (sums, x))  # sums of finite entries may overflow
 
 
