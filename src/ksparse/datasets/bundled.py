@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,24 +82,6 @@ def digits() -> Table:
     return X[:, used], y, [name for name, keep in zip(names, used, strict=True) if keep]
 
 
-# J. N. R. Jeffers, "Two case studies in the application of principal component analysis", Applied Statistics 16 (1967).
-_LOWER_TRIANGLE = """
-topdiam    1.000
-length     0.954  1.000
-moist      0.364  0.297  1.000
-testsg     0.342  0.284  0.882  1.000
-ovensg    -0.129 -0.118 -0.148  0.220  1.000
-ringtop    0.313  0.291  0.153  0.381  0.364  1.000
-ringbut    0.496  0.503 -0.029  0.174  0.296  0.813  1.000
-bowmax     0.424  0.419 -0.054 -0.059  0.004  0.090  0.372  1.000
-bowdist    0.592  0.648  0.125  0.137 -0.039  0.211  0.465  0.482  1.000
-whorls     0.545  0.569 -0.081 -0.014  0.037  0.274  0.679  0.557  0.526  1.000
-clear      0.084  0.076  0.162  0.097 -0.091 -0.036 -0.113  0.061  0.085 -0.319  1.000
-knots     -0.019 -0.036  0.220  0.169 -0.145  0.024 -0.232 -0.357 -0.127 -0.368  0.029  1.000
-diaknot    0.134  0.144  0.126  0.015 -0.208 -0.329 -0.424 -0.202 -0.076 -0.291  0.007  0.184  1.000
-"""
-
-
 def pit_props() -> tuple[np.ndarray[Any, Any], list[str]]:
     """Return the correlations of 13 measurements on 180 pit props (Jeffers 1967), a standard test of sparse PCA.
 
@@ -114,7 +97,8 @@ def pit_props() -> tuple[np.ndarray[Any, Any], list[str]]:
     >>> R.shape, names[0]
     ((13, 13), 'topdiam')
     """
-    rows = [line.split() for line in _LOWER_TRIANGLE.strip().splitlines()]
+    # J. N. R. Jeffers, "Two case studies in the application of principal component analysis", Applied Statistics 16
+    rows = [line.split() for line in Path(__file__).with_name("pit_props.txt").read_text(encoding="utf-8").splitlines()]
     R = np.zeros((len(rows), len(rows)))
     for i, row in enumerate(rows):
         R[i, : i + 1] = R[: i + 1, i] = [float(number) for number in row[1:]]
