@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -14,32 +15,15 @@ T = TypeVar("T")
 UP, DOWN = "#0072B2", "#D55E00"  # from the colour-blind safe palette of Okabe and Ito (2008)
 ROW = 18  # height of a bar and its label
 WIDE = 320  # width of a chart, in user units of the drawing
-STYLE = """
-:root { color-scheme: light dark; --line: #d0d0d0; --soft: #f4f4f4; --quiet: #555; --bad: #9a3300; }
-@media (prefers-color-scheme: dark) { :root { --line: #444; --soft: #222; --quiet: #aaa; --bad: #ff9a66; } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.6rem; line-height: 1.2; } h3 { font-size: 1rem; }
-h2 { font-size: 1.2rem; margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .8rem; }
-table { border-collapse: collapse; font-size: .9rem; }
-th, td { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
-thead th { border-bottom: 1px solid var(--line); } tbody tr { border-bottom: 1px solid var(--line); }
-.numbers :is(th, td) { text-align: right; white-space: nowrap; } .numbers .text { text-align: left; }
-.numbers .above th { text-align: center; } .first td { border-top: 2px solid var(--quiet); } .best { font-weight: 700; }
-.paper { background: var(--soft); } .fails { color: var(--bad); } .quiet { color: var(--quiet); font-size: .9rem; }
-.scroll { overflow-x: auto; } .pair { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; }
-pre { background: var(--soft); padding: .6rem; white-space: pre-wrap; } li { margin: .2rem 0; }
-dl { display: grid; grid-template-columns: auto 1fr; gap: 0 1rem; } dt { color: var(--quiet); } dd { margin: 0; }
-svg, img { max-width: min(100%, 50rem); height: auto; } figure { margin: 1rem 0; }
-@media (max-width: 40rem) { figure { overflow-x: auto; } img { max-width: none; width: 34rem; } }
-@media print { body { max-width: none; } h2 { break-after: avoid; } table, svg { break-inside: avoid; } }
-"""
 
 
 def page(title: str, body: str) -> str:
     """Return a self-contained HTML page."""
+    style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title><link rel="icon" href="data:,"><style>{STYLE}</style></head><body>
+<title>{escape(title)}</title><link rel="icon" href="data:,"><style>
+{style}</style></head><body>
 <h1>{escape(title)}</h1>
 {body}
 </body></html>

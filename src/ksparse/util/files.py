@@ -49,9 +49,7 @@ def _place(part: Path, path: Path) -> None:
     """Move a file to a path where no file may exist."""
     try:
         path.hardlink_to(part)  # atomic, and fails if the path exists
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
+    except OSError:  # the path exists, or the file system has no hard links
         if path.exists():
             raise FileExistsError(f"{path} exists") from None
         part.replace(path)

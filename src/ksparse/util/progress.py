@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from html import escape
 from importlib.util import find_spec
@@ -23,6 +23,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from ksparse.util.arrays import Array
 from ksparse.util.checks import check_callable, check_flag, check_integer
+from ksparse.util.resources import set_within
 
 EVERY = 0.2  # seconds between two drawings
 YOUNG = 0.4  # seconds before a bar is drawn, since bars of short tasks would flicker
@@ -151,14 +152,9 @@ def show_progress(progress: bool = True) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def shown_on(screen: Callable[[], ProgressDisplay]) -> Iterator[None]:
+def shown_on(screen: Callable[[], ProgressDisplay]) -> AbstractContextManager[None]:
     """Draw the bars within on a display that `screen` returns, a new one for each outermost bar."""
-    token = _open_bars.set(_OpenBars(screen))
-    try:
-        yield
-    finally:
-        _open_bars.reset(token)
+    return set_within(_open_bars, _OpenBars(screen))
 
 
 @contextmanager

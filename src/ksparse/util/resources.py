@@ -17,17 +17,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+T = TypeVar("T")
 GIB = 2**30
 # seconds after the deadline allowed for a first feasible point, and for an end
 GRACE = 0.1
@@ -146,13 +147,18 @@ def available_memory() -> float:
 
 
 @contextmanager
-def deadline_scope(deadline: float) -> Iterator[None]:
-    """End the code within at `deadline` (a reading of `time.perf_counter`), or at an earlier outer deadline."""
-    token = _deadline.set(min(deadline, _deadline.get()))
+def set_within(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Give a context variable a value within the block."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _deadline.reset(token)
+        variable.reset(token)
+
+
+def deadline_scope(deadline: float) -> AbstractContextManager[None]:
+    """End the code within at `deadline` (a reading of `time.perf_counter`), or at an earlier outer deadline."""
+    return set_within(_deadline, min(deadline, _deadline.get()))
 
 
 class OutOfTimeError(Exception):
@@ -168,14 +174,9 @@ class StoppedError(Exception):
     """A callback raised StopIteration; renamed, because a generator would take StopIteration for its own end."""
 
 
-@contextmanager
-def heard_by(listener: Callable[[], None]) -> Iterator[None]:
+def heard_by(listener: Callable[[], None]) -> AbstractContextManager[None]:
     """Call the listener at every pause within the block; its StopIteration becomes a `StoppedError`."""
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return set_within(_listener, listener)
 
 
 def report_pause() -> None:
