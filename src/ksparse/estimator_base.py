@@ -91,20 +91,14 @@ class SparseEstimator(CallbackSupportMixin, BaseEstimator):
     # scikit-learn's HTML page shows the text of a parameter only next to a link: this one leads nowhere
     _doc_link_module, _doc_link_template = "ksparse", "#{estimator_name}"
 
-    def _store(self, arguments: dict[str, Any]) -> None:
-        """Set each argument of the constructor as an attribute of the same name, as scikit-learn requires."""
-        self.__dict__.update({name: value for name, value in arguments.items() if name not in ("self", "__class__")})
-
 
 class Task:
     """A call of fit for scikit-learn's callbacks (1.9 and newer): each stage of the search is a subtask."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any, subtasks: int | None = None) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any) -> None:
         self.estimator, self.X, self.y = estimator, X, y
-        begin = getattr(estimator, "_init_callback_context", None)
-        self.context = (
-            begin(max_subtasks=subtasks) if begin is not None and getattr(estimator, "_skl_callbacks", None) else None
-        )
+        registered = getattr(estimator, "_skl_callbacks", None)
+        self.context = estimator._init_callback_context(max_subtasks=None) if registered else None
         if self.context is not None:
             self.context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
@@ -118,21 +112,15 @@ class Task:
 
     @property
     def callback(self) -> Callable[..., None] | None:
-        """Callback for `minimize`; None without callbacks."""
+        """Callback for `minimize` and `minimize_many`; None without callbacks."""
         if self.context is None:
             return None
 
-        def callback(intermediate_result: Any) -> None:
+        def callback(*progress: Any) -> None:
             if self.step("start"):
                 raise StopIteration
 
         return callback
-
-    @property
-    def batch_callback(self) -> Callable[[int, int], None] | None:
-        """Callback for `minimize_many`; None without callbacks."""
-        callback = self.callback
-        return None if callback is None else lambda done, total: callback(None)
 
     def end(self) -> None:
         """Report the end of the fit."""
@@ -250,10 +238,7 @@ def to_input_dtype(values: Any, X: Any, C: ConvexSet | None = None) -> Any:
         np.abs(nearest.astype(np.float64)) > np.abs(values), np.nextafter(nearest, np.float32(0.0)), nearest
     )
     lost = ((rounded == 0) & (np.asarray(values) != 0)) | ~np.isfinite(nearest)
-    if lost.any() or (C is not None and not all(_contains(C, row) for row in np.atleast_2d(rounded))):
+    rows = np.atleast_2d(rounded).astype(np.float64)
+    if lost.any() or (C is not None and not all(C.for_length(row.size).contains(row) for row in rows)):
         return values
     return rounded if rounded.ndim else np.float32(rounded)
-
-
-def _contains(C: ConvexSet, row: Any) -> bool:
-    return bool(C.for_length(row.size).contains(row.astype(np.float64)))

@@ -110,7 +110,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         k = self._clipped_k(X.shape[1])
         if self.method == "auto" and not rules and self.gap is None and can_batch_targets(first):
             options = self._options() | {"effort": 1 if self.effort is None else self.effort}
-            fits = fit_batched(first, Y, sample_weight, k, callback=task.batch_callback, **options)
+            fits = fit_batched(first, Y, sample_weight, k, callback=task.callback, **options)
         else:
             options = {"method": self.method, "callback": task.callback, **self._options(), **rules}
             fits = fit_one_by_one(lambda y: self._problem(X, y, sample_weight, self.loss), Y, k, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -32,38 +33,46 @@ SET_RULES = (  # parameters that C replaces
 )  # fmt: skip
 SEARCH = ("effort", "n_jobs", "random_state", "gap", "max_time")
 OTHERS = ("k", "min_weight", "C", "warm_start", "verbose", *SEARCH)  # parameters that are no part of the problem
-PORTFOLIO = """
-k : int, default=10
-    Maximum number of assets. If it is larger than the number of assets, a warning says that it has no effect.
-target_return : float or None, default=None
-    Minimum mean return per period.
-long_only : bool, default=True
-    Whether negative weights are excluded.
-max_weight : float or None, default=None
-    Maximum absolute weight.
-min_weight : float, default=0.0
-    Minimum absolute weight of the assets that are held.
-min_weights : float, array-like, mapping or None, default=None
-    Lower bounds on the weights: one number, one per asset, or a mapping from name to bound. A positive bound means that
-    the asset is held.
-max_weights : float, array-like, mapping or None, default=None
-    Upper bounds on the weights, in the same forms.
-budget : float or tuple of two floats, default=1.0
-    Sum of the weights, or (minimum, maximum).
-max_short : float or None, default=None
-    Maximum sum of the absolute short positions. With a budget of 1, a gross exposure of 1.6 is a short exposure of 0.3.
-linear_constraints : str, list of str or None, default=None
-    Linear constraints as strings, such as "tech <= 0.3" or "tech <= 30%", "AAPL + 2*MSFT >= 0.1", "0.1 <= energy <=
-    0.4". Names are those of assets and groups; the assets of tables without column names are x0, x1, and so on.
-forced_in : array-like or None, default=None
-    Assets (names, indices or mask) that are always held, with at least `min_weight`.
-forced_out : array-like or None, default=None
-    Assets that are never held.
-"""
 
 
-@fill_docstrings(PORTFOLIO)
-class SparsePortfolio(SparseEstimator):
+class PortfolioTexts:
+    """Base class with the texts of parameters that portfolio estimators share.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Maximum number of assets. If it is larger than the number of assets, a warning says that it has no effect.
+    target_return : float or None, default=None
+        Minimum mean return per period.
+    long_only : bool, default=True
+        Whether negative weights are excluded.
+    max_weight : float or None, default=None
+        Maximum absolute weight.
+    min_weight : float, default=0.0
+        Minimum absolute weight of the assets that are held.
+    min_weights : float, array-like, mapping or None, default=None
+        Lower bounds on the weights: one number, one per asset, or a mapping from name to bound. A positive bound means
+        that the asset is held.
+    max_weights : float, array-like, mapping or None, default=None
+        Upper bounds on the weights, in the same forms.
+    budget : float or tuple of two floats, default=1.0
+        Sum of the weights, or (minimum, maximum).
+    max_short : float or None, default=None
+        Maximum sum of the absolute short positions. With a budget of 1, a gross exposure of 1.6 is a short exposure of
+        0.3.
+    linear_constraints : str, list of str or None, default=None
+        Linear constraints as strings, such as "tech <= 0.3" or "tech <= 30%", "AAPL + 2*MSFT >= 0.1", "0.1 <= energy <=
+        0.4". Names are those of assets and groups; the assets of tables without column names are x0, x1, and so on.
+    forced_in : array-like or None, default=None
+        Assets (names, indices or mask) that are always held, with at least `min_weight`.
+    forced_out : array-like or None, default=None
+        Assets that are never held.
+    """
+
+
+@fill_docstrings()
+@dataclass(eq=False, repr=False)
+class SparsePortfolio(PortfolioTexts, SparseEstimator):
     """The best portfolio of at most k assets, from a table of returns (one row per period, one column per asset).
 
     `fit(X)` minimises risk_aversion times the variance minus the mean return, or the variance under a target return.
@@ -130,41 +139,37 @@ class SparsePortfolio(SparseEstimator):
     (8, 1.0)
     """
 
-    def __init__(
-        self,
-        k: int = 10,
-        *,
-        objective: str | None = None,
-        risk_aversion: float | None = None,
-        target_return: float | None = None,
-        long_only: bool = True,
-        max_weight: float | None = None,
-        min_weight: float = 0.0,
-        min_weights: Any = None,
-        max_weights: Any = None,
-        budget: Any = 1.0,
-        max_short: float | None = None,
-        groups: Any = None,
-        group_caps: Any = None,
-        group_floors: Any = None,
-        group_cardinalities: Any = None,
-        linear_constraints: Any = None,
-        forced_in: Any = None,
-        forced_out: Any = None,
-        previous_weights: Any = None,
-        turnover_cost: Any = 0.0,
-        max_turnover: float | None = None,
-        max_tracking_error: float | None = None,
-        C: Any = None,
-        warm_start: bool = False,
-        effort: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        gap: float | None = None,
-        max_time: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    k: int = 10
+    _: KW_ONLY
+    objective: str | None = None
+    risk_aversion: float | None = None
+    target_return: float | None = None
+    long_only: bool = True
+    max_weight: float | None = None
+    min_weight: float = 0.0
+    min_weights: Any = None
+    max_weights: Any = None
+    budget: Any = 1.0
+    max_short: float | None = None
+    groups: Any = None
+    group_caps: Any = None
+    group_floors: Any = None
+    group_cardinalities: Any = None
+    linear_constraints: Any = None
+    forced_in: Any = None
+    forced_out: Any = None
+    previous_weights: Any = None
+    turnover_cost: Any = 0.0
+    max_turnover: float | None = None
+    max_tracking_error: float | None = None
+    C: Any = None
+    warm_start: bool = False
+    effort: int | None = None
+    n_jobs: int | None = None
+    random_state: int | None = None
+    gap: float | None = None
+    max_time: float | None = None
+    verbose: int = 0
 
     @with_callbacks
     def fit(self, X: Any, y: Any = None) -> SparsePortfolio:
@@ -253,8 +258,7 @@ class SparsePortfolio(SparseEstimator):
             y = check_vector_of(y, len(X))
             if self.max_tracking_error is None:
                 raise ValueError("y is not supported by frontier() without max_tracking_error")
-        problem = self._problem(assets, y, objective="minimize_risk")
-        return frontier(assets, problem, k, points, self._solve)
+        return frontier(assets, self._problem(assets, y, objective="minimize_risk"), k, points, self._solve)
 
     def walk_forward(self, X: Any, y: Any = None, *, window: int, step: int = 1) -> WalkForward:
         """Run a walk-forward backtest: fit on a window of rows, hold the weights for some rows, rebalance, to the end.
@@ -339,11 +343,8 @@ class SparsePortfolio(SparseEstimator):
         """Return the assets of a table of returns, checked, and k."""
         X = validate_X(self, X, ensure_min_samples=2)
         names = getattr(self, "feature_names_in_", None)
-        check_size(X, "X", names, least=SMALLEST)
         check_n_jobs(self.n_jobs)
-        if looks_like_prices(X):
-            expected = "fit expects returns, e.g. prices[1:] / prices[:-1] - 1"
-            warn(f"SparsePortfolio: X looks like prices (positive, changing slowly); {expected}")
+        check_returns(X, names, "SparsePortfolio: X", "e.g. prices[1:] / prices[:-1] - 1")
         k = clip_k(check_integer(self.k, "k", 1), X.shape[1], "assets", self)
         return Assets.from_returns(X, [] if names is None else list(names)), k
 
@@ -355,12 +356,18 @@ class SparsePortfolio(SparseEstimator):
                 value = given[name]
                 if value is not default[name] and not (np.ndim(value) == 0 and value == default[name]):
                     raise ValueError(f"{name} cannot be combined with C: put it into the set")
-        rules = {name: given[name] for name in default if name not in OTHERS}
-        return portfolio_of(assets, y, **rules | more)
+        return portfolio_of(assets, y, **{name: given[name] for name in default if name not in OTHERS} | more)
 
     def _solve(self, problem: Portfolio, k: int, **more: Any) -> Any:
         options = {name: getattr(self, name) for name in SEARCH}
         return solve_portfolio(problem, k, min_weight=self.min_weight, C=self.C, **options, **more)
+
+
+def check_returns(X: Vector, names: Any, what: str, remedy: str) -> None:
+    """Check the size of returns, and warn if they look like prices."""
+    check_size(np.where(np.isfinite(X), X, 0.0), "X", names, least=SMALLEST)
+    if looks_like_prices(X):
+        warn(f"{what} looks like prices (positive, changing slowly); fit expects returns, {remedy}")
 
 
 def check_vector_of(y: Any, rows: int) -> Vector:

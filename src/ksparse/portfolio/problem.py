@@ -130,8 +130,7 @@ class Portfolio:
     def rules(self) -> LinearRules:
         """All linear rules, the budget among them."""
         n = self.lower.size
-        budget = [] if self.total is None else [(np.ones(n), self.total)]
-        return LinearRules.of(n, equations=budget).and_(self.rows)
+        return LinearRules.of(n, equations=[] if self.total is None else [(np.ones(n), self.total)]).and_(self.rows)
 
     @property
     def C(self) -> ConvexSet:

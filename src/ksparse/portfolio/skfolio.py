@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import validate_data
 
-from ksparse.estimator_base import SparseEstimator, clip_k, fill_docstrings, warn, warn_if_stopped
-from ksparse.portfolio.estimator import PORTFOLIO, SEARCH, check_vector_of
-from ksparse.portfolio.problem import WEIGHTS, Benchmark, Portfolio, looks_like_prices, portfolio
+from ksparse.estimator_base import SparseEstimator, clip_k, fill_docstrings, warn_if_stopped
+from ksparse.portfolio.estimator import SEARCH, PortfolioTexts, check_returns, check_vector_of
+from ksparse.portfolio.problem import WEIGHTS, Benchmark, Portfolio, portfolio
 from ksparse.portfolio.rules import Universe, portfolio_arguments
 from ksparse.portfolio.solve import solve_portfolio
-from ksparse.util.checks import SMALLEST, check_integer, check_n_jobs, check_number, check_size
+from ksparse.util.checks import check_integer, check_n_jobs, check_number
 
 try:
     from skfolio.optimization import BaseOptimization
@@ -26,8 +27,9 @@ except ImportError as error:
 NAMED = ("min_weights", "max_weights", "forced_in", "forced_out", "linear_constraints", "group_cardinalities")
 
 
-@fill_docstrings(PORTFOLIO, str(SparseEstimator.__doc__))
-class SparseMeanRisk(BaseOptimization):
+@fill_docstrings(str(SparseEstimator.__doc__))
+@dataclass(eq=False, repr=False)
+class SparseMeanRisk(PortfolioTexts, BaseOptimization):
     """The portfolio of at most k assets with the least variance, or the best trade-off of variance against return.
 
     Parameters
@@ -86,42 +88,37 @@ class SparseMeanRisk(BaseOptimization):
     5
     """
 
-    def __init__(
-        self,
-        k: int = 10,
-        *,
-        cardinality: int | None = None,
-        risk_aversion: float | None = None,
-        min_return: float | None = None,
-        long_only: bool = True,
-        max_weight: float | None = None,
-        min_weight: float = 0.0,
-        min_weights: Any = None,
-        max_weights: Any = None,
-        budget: Any = 1.0,
-        max_short: float | None = None,
-        groups: Any = None,
-        group_cardinalities: Any = None,
-        linear_constraints: Any = None,
-        forced_in: Any = None,
-        forced_out: Any = None,
-        transaction_costs: Any = 0.0,
-        max_turnover: float | None = None,
-        max_total_turnover: float | None = None,
-        max_tracking_error: float | None = None,
-        prior_estimator: Any = None,
-        effort: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-        gap: float | None = None,
-        max_time: float | None = None,
-        portfolio_params: dict[str, Any] | None = None,
-        fallback: Any = None,
-        previous_weights: Any = None,
-        raise_on_failure: bool = True,
-    ) -> None:
-        super().__init__()
-        SparseEstimator._store(self, locals())
+    k: int = 10
+    _: KW_ONLY
+    cardinality: int | None = None
+    risk_aversion: float | None = None
+    min_return: float | None = None
+    long_only: bool = True
+    max_weight: float | None = None
+    min_weight: float = 0.0
+    min_weights: Any = None
+    max_weights: Any = None
+    budget: Any = 1.0
+    max_short: float | None = None
+    groups: Any = None
+    group_cardinalities: Any = None
+    linear_constraints: Any = None
+    forced_in: Any = None
+    forced_out: Any = None
+    transaction_costs: Any = 0.0
+    max_turnover: float | None = None
+    max_total_turnover: float | None = None
+    max_tracking_error: float | None = None
+    prior_estimator: Any = None
+    effort: int | None = None
+    n_jobs: int | None = None
+    random_state: int | None = None
+    gap: float | None = None
+    max_time: float | None = None
+    portfolio_params: dict[str, Any] | None = None
+    fallback: Any = None
+    previous_weights: Any = None
+    raise_on_failure: bool = True
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing of metadata from `fit` to the `fit` of the prior."""
@@ -174,11 +171,8 @@ class SparseMeanRisk(BaseOptimization):
         except (TypeError, ValueError):
             return
         if returns.ndim == 2 and np.isfinite(returns).any():
-            finite = np.where(np.isfinite(returns), returns, 0.0)
-            check_size(finite, "X", getattr(self, "feature_names_in_", None), least=SMALLEST)
-            if looks_like_prices(returns):
-                expected = "fit expects returns, see skfolio's prices_to_returns"
-                warn(f"SparseMeanRisk: X looks like prices (positive, changing slowly); {expected}")
+            names = getattr(self, "feature_names_in_", None)
+            check_returns(returns, names, "SparseMeanRisk: X", "see skfolio's prices_to_returns")
 
     def _problem(self, mu: Any, V: Any, returns: Any, y: Any, usable: Any) -> Portfolio:
         """Return the problem that the parameters describe, with the usable assets."""
@@ -209,8 +203,8 @@ class SparseMeanRisk(BaseOptimization):
         known = np.isin(np.arange(n), usable)
         V, mu = np.where(np.outer(known, known), V, 0.0), np.where(known, mu, 0.0)
         objective = "minimize_risk" if self.risk_aversion is None else "maximize_utility"
-        goals = {"objective": objective, "risk_aversion": self.risk_aversion, "target_return": self.min_return}
-        return portfolio(V, mu, **goals, **rules).on(usable)
+        rules |= {"objective": objective, "risk_aversion": self.risk_aversion, "target_return": self.min_return}
+        return portfolio(V, mu, **rules).on(usable)
 
 
 def _assets_by_group(given: Any, universe: Universe) -> Any:

@@ -193,8 +193,7 @@ class TrackingLimitedSearch:
             better = self.best_weights_on(search.x)
             if better is not None and better.value < best.value - VALUE_TOL * abs(best.value):
                 best = better
-            outside = self.benchmark.error(search.x) > self.benchmark.limit
-            low, high = (theta, high) if outside else (low, theta)
+            low, high = (theta, high) if self.benchmark.error(search.x) > self.benchmark.limit else (low, theta)
             if high - low <= THETA_TOL:
                 break
         if not (search.status.early or self.finds_nothing_better(search, theta, best)):
