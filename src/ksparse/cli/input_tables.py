@@ -287,10 +287,8 @@ def split_dates(table: pd.DataFrame, named: str | None) -> tuple[list[str] | Non
     if not isinstance(table.index, pd.RangeIndex) and named is None:  # dates in Parquet files
         table = table.reset_index(names=str(table.index.name or "index"))
         column: str | None = str(table.columns[0])
-    elif named is not None:
-        column = choose(list(table.columns), named, "--dates")[0]
     else:
-        column = _find_dates(table)
+        column = _find_dates(table) if named is None else choose(list(table.columns), named, "--dates")[0]
     rest = table if column is None else table.drop(columns=column)
     if len(rest.columns) and str(rest.columns[0]).startswith(UNNAMED):  # a saved row index
         rest = rest.drop(columns=rest.columns[0])

@@ -61,8 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
             add("--effort", type=_count, metavar="N", help=text)
             text = "run branch and bound until the optimality gap is at most GAP, relative to the solution: 1%% or 0.01"
             add("--gap", type=nonnegative, metavar="GAP", help=text)
-            text = "time limit; the best result so far is kept"
-            add("--limit", type=_seconds, metavar="SECONDS", help=text)
+            add("--limit", type=_seconds, metavar="SECONDS", help="time limit; the best result so far is kept")
             add("--seed", type=int, default=0, help="seed of the random restarts (default: 0)")
         add("--json", action="store_true", help="print one JSON object instead of a table")
         add("--progress", action="store_true", help="report progress even if standard error is not a terminal")

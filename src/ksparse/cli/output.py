@@ -11,6 +11,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -71,8 +72,7 @@ class Output:
 
     def __init__(self, *, as_json: bool, quiet: bool, force: bool, progress: bool = False) -> None:
         self.as_json, self.quiet, self.force = as_json, quiet, force
-        width = None if sys.stdout.isatty() else 140  # cut nothing in a file
-        self.screen = Console(quiet=quiet or as_json, width=width)
+        self.screen = Console(quiet=quiet or as_json, width=None if sys.stdout.isatty() else 140)  # files are not cut
         self.errors = Console(stderr=True, quiet=quiet)
         self.shows_progress = not quiet and (progress or sys.stderr.isatty())
 
@@ -169,6 +169,11 @@ def visible(text: str) -> str:
     return "".join(repr(c)[1:-1] if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text)
 
 
+def by_name(names: Sequence[str], x: Vector) -> dict[str, float]:
+    """Return the nonzeros by name, the largest in absolute value first."""
+    return {names[j]: float(x[j]) for j in np.argsort(-np.abs(x), kind="stable") if x[j] != 0}
+
+
 def facts(result: Result) -> dict[str, Any]:
     """Return the facts about a result that every command prints as JSON."""
     found = {
@@ -249,13 +254,9 @@ def objectives_by_k(k: int, most: int, solve: Callable[[int], float]) -> dict[in
     """Return the objective for every k near the selected one; infeasible k are left out."""
     found = {}
     for near in range(max(1, k - NEIGHBOURS), min(most, k + NEIGHBOURS) + 1):
-        try:
-            value = solve(near)
-        except InfeasibleError:
-            continue
-        if math.isfinite(value):
-            found[near] = value
-    return found
+        with suppress(InfeasibleError):
+            found[near] = solve(near)
+    return {near: value for near, value in found.items() if math.isfinite(value)}
 
 
 def warnings_of(X: Vector, names: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.cli.input_tables import at_most, dropped, numbers, read_table, refuse_unnamed
-from ksparse.cli.output import InputError, Output, Part, exit_code, facts, objectives_by_k, report, warnings_of
+from ksparse.cli.output import InputError, Output, Part, by_name, exit_code, facts, objectives_by_k, report, warnings_of
 from ksparse.components.problem import sparse_components
 
 HELP = "principal components with at most k nonzero loadings each"
@@ -54,10 +54,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     shares = found.variance / found.total
     parts = []
     for c, (loadings, result) in enumerate(zip(found.loadings, found.results, strict=True)):
-        order = [j for j in np.argsort(-np.abs(loadings), kind="stable") if loadings[j] != 0]
-        values = {names[j]: float(loadings[j]) for j in order}
         about = {"fraction of the variance": f"{100 * shares[c]:.2f} %"}
-        parts.append(Part(f"Component {c + 1}", result, values, "loading", about))
+        parts.append(Part(f"Component {c + 1}", result, by_name(names, loadings), "loading", about))
     if options.out is not None:  # before printing, which may fail
         rows = [(c, name, loading) for c, part in enumerate(parts, 1) for name, loading in part.values.items()]
         output.write_csv(options.out, ("component", "column", "loading"), rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import re
 import warnings
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from ksparse.cli.output import (
     InputError,
     Output,
     Part,
+    by_name,
     exit_code,
     facts,
     objectives_by_k,
@@ -83,8 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-tracking-error", type=amount, metavar="E", help=help_)
     help_ = "minimum mean return per period; without --risk-aversion the variance is minimised"
     add("--target-return", type=amount, metavar="R", help=help_)
-    help_ = "N portfolios, from the minimum variance to the maximum mean return"
-    add("--frontier", type=int, metavar="N", help=help_)
+    add("--frontier", type=int, metavar="N", help="N portfolios, from the minimum variance to the maximum mean return")
     help_ = "walk-forward backtest: fit on WINDOW rows, hold for STEP rows, rebalance"
     add("--walk", metavar="WINDOW:STEP", help=help_)
     add("--long-only", action="store_true", help="no negative weights")
@@ -100,8 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files("--bounds", help="a table of three columns: asset, minimum weight, maximum weight; cells may be blank")
     help_ = "linear constraint on assets and sectors: 'tech <= 0.3'; may be repeated"
     add("--rule", action="append", default=[], metavar="TEXT", help=help_)
-    help_ = "assets that are always held, with at least --min-weight"
-    add("--include", default="", metavar="NAME,NAME", help=help_)
+    add("--include", default="", metavar="NAME,NAME", help="assets that are always held, with at least --min-weight")
     add("--exclude", default="", metavar="NAME,NAME", help="assets that are never held")
     files("--holdings", help="current weights, a table of two columns: asset, weight")
     help_ = "proportional trading cost per period (with --walk: per trade), or a table: asset, cost"
@@ -265,7 +263,7 @@ class AssetNames:
 
     def listed(self, text: str, option: str) -> list[str]:
         """Return the assets that an option names, separated by commas; names with a comma stand in double quotes."""
-        parts = [text] if text in self.names else next(csv.reader([text], skipinitialspace=True), [])
+        parts = [text] if text in self.names else input_tables.split(text)
         given = [part if part in self.names else part.strip() for part in parts if part.strip()]
         self.require(given, option)
         return given
@@ -309,11 +307,6 @@ class AssetNames:
             return self.numbers(Path(text), "cost")
 
 
-def _by_name(names: list[str], x: Vector) -> dict[str, float]:
-    """Return the weights of the assets held, the largest first."""
-    return {names[j]: float(x[j]) for j in np.argsort(-np.abs(x), kind="stable") if x[j] != 0}
-
-
 def _show_portfolio(
     assets: Assets, index: Any, k: int, rules: dict[str, Any], search: dict[str, Any], kind: str,
     options: argparse.Namespace, output: Output,
@@ -322,7 +315,7 @@ def _show_portfolio(
     problem, names, X = portfolio_of(assets, index, **rules), assets.names, np.asarray(assets.returns)
     result = solve_portfolio(problem, k, **search)
     x = result.x
-    weights, traded = _by_name(names, x), np.abs(x - problem.held)
+    weights, traded = by_name(names, x), np.abs(x - problem.held)
     mean, deviation = float(assets.r @ x), float(np.sqrt(max(0.0, x @ assets.V @ x)))
     title = f"{len(weights)} of {len(names)} assets"
     if options.out is not None:  # before anything is printed: an error on the screen does not lose the answer
@@ -383,9 +376,9 @@ def _show_frontier(
         ("mean return", "standard deviation", "assets", "status"),
         [(f"{m:.4e}", f"{d:.4e}", str(n), s.replace("_", " ")) for (m, d, s), n in zip(rows, counts, strict=True)],
     )  # fmt: skip
-    output.written(options.out, None)
+    output.written(options.out)
     answer = [
-        {"mean_return": mean, "deviation": deviation, "status": status, "weights": _by_name(names, x)}
+        {"mean_return": mean, "deviation": deviation, "status": status, "weights": by_name(names, x)}
         for mean, deviation, status, x in zip(means, deviations, points.statuses, points.weights, strict=True)
     ]
     output.json({"command": "portfolio", "k": options.k, "frontier": answer})
@@ -420,9 +413,9 @@ def _show_walk(
     output.print(f"per period, after costs: {moments}; final wealth {wealth:.6g} (start 1)")
     if LIMIT in codes:
         output.print(f"{codes.count(LIMIT)} of {len(walk)} rebalancings stopped at the time limit")
-    output.written(options.out, None)
+    output.written(options.out)
     answer = [
-        {"row": start, "turnover": turnover, "cost": cost, "weights": _by_name(names, x)}
+        {"row": start, "turnover": turnover, "cost": cost, "weights": by_name(names, x)}
         for (start, turnover, cost), x in zip(rows, walk.weights, strict=True)
     ]
     found = {"mean_return": mean, "deviation": deviation, "wealth": wealth, "walk": answer}

@@ -74,8 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = [name for name in LOSSES if name != "multinomial"]  # SparseClassifier has several classes
     add("--loss", choices=names, default="squared", help=text)
     signs = parser.add_mutually_exclusive_group()
-    text = "features with nonnegative coefficients"
-    signs.add_argument("--nonnegative", default="", metavar="COL,COL", help=text)
+    signs.add_argument("--nonnegative", default="", metavar="COL,COL", help="features with nonnegative coefficients")
     signs.add_argument("--all-nonnegative", action="store_true", help="all coefficients are nonnegative")
     text = "lower bound of the coefficients: one number, or COL=NUMBER,COL=NUMBER"
     add("--lower", default="", metavar="BOUND", help=text)
@@ -86,8 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "dummy columns are called NAME_..."
     )
     add("--groups", default="", metavar="FILE|NAME,NAME", help=text)
-    text = "table of two columns, feature and label, for --group-limits"
-    add("--labels", type=Path, metavar="FILE", help=text)
+    add("--labels", type=Path, metavar="FILE", help="table of two columns, feature and label, for --group-limits")
     text = "minimum and maximum number of features per label: LABEL=MIN..MAX,LABEL=..MAX,LABEL=MIN.."
     add("--group-limits", default="", metavar="LIMITS", help=text)
     text = "select CHILD only with its PARENTs: CHILD=PARENT+PARENT,CHILD=PARENT, or a table of columns child, parent"
@@ -152,8 +150,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     what = f"log-odds of {options.target} = {classes[1]}" if classes else options.target
     rows = [(names[support[i]], f"{coef[i]:.6g}", f"{effect[i]:.4g}") for i in order]
     rows += [(name, f"{number:.6g}", "") for name, number in intercept.items()]
-    headings = ("feature", "coefficient", "standardised")
-    output.table(f"{what}: {count}, {options.loss} loss", headings, rows)
+    output.table(f"{what}: {count}, {options.loss} loss", ("feature", "coefficient", "standardised"), rows)
     label = {"r2": "R²", "deviance_explained": "deviance explained"}.get(measure, measure)
     output.print(f"{label} {value:.4f} on {len(y)} rows")
     output.print(result.message)

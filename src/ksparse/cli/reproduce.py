@@ -147,18 +147,15 @@ class Book:
 
     def all_rows(self) -> dict[str, list[Row]]:
         """Return the rows by experiment."""
-        found: dict[str, list[Row]] = {name: [] for name in EXPERIMENTS}
-        for row in self.rows.values():
-            if row is not None:
-                found[row.table].append(row)
+        finished = [row for row in self.rows.values() if row is not None]
+        found = {name: [row for row in finished if row.table == name] for name in EXPERIMENTS}
         return {name: rows for name, rows in found.items() if rows}
 
     def _write(self, name: str) -> None:
         rows = self.all_rows().get(name, [])
         for suffix, table in (("", frame(rows)), ("_weights", weights_frame(rows))):
             if not table.empty:
-                content = table.drop(columns="table").to_csv(index=False)
-                write_atomically(self.out / f"{name}{suffix}.csv", content)
+                write_atomically(self.out / f"{name}{suffix}.csv", table.drop(columns="table").to_csv(index=False))
 
 
 def _key(of: Job | Row) -> tuple[Any, ...]:
