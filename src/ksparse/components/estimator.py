@@ -23,7 +23,7 @@ from ksparse.estimator_base import (
     warn_if_stopped,
     with_callbacks,
 )
-from ksparse.util.checks import check_integer, check_n_jobs, check_size
+from ksparse.util.checks import check_choice, check_integer, check_n_jobs, check_size
 
 
 @fill_docstrings()
@@ -110,8 +110,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SparseEstimat
         X = validate_X(self, X, ensure_min_samples=2, accept_sparse=["csc", "csr"], single=True)
         check_size(X, "X", getattr(self, "feature_names_in_", None))
         check_n_jobs(self.n_jobs)
-        if self.deflation not in DEFLATIONS:
-            raise ValueError(f"deflation must be one of {', '.join(DEFLATIONS)}, got {self.deflation!r}")
+        check_choice(self.deflation, "deflation", DEFLATIONS)
         (m, n), most = X.shape, min(X.shape)
         count = check_integer(self.n_components, "n_components", 1)
         if count > most:

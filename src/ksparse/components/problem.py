@@ -18,7 +18,7 @@ from ksparse.sets import ConvexSet, L2Ball, NonnegativeBall
 from ksparse.solve.judge import in_other_units
 from ksparse.solve.minimize import minimize, one_search
 from ksparse.util.arrays import Matrix, Vector, to_float64
-from ksparse.util.checks import SMALLEST, check_integer, check_matrix
+from ksparse.util.checks import SMALLEST, check_choice, check_integer, check_matrix
 from ksparse.util.progress import track
 
 NO_VARIANCE = 1e-16  # fraction of the total variance: the rounding left by projections
@@ -53,8 +53,7 @@ def sparse_components(
     There are fewer components if no variance is left, or if the search is stopped.
     """
     began = time.perf_counter()
-    if deflation not in DEFLATIONS:
-        raise ValueError(f"deflation must be one of {', '.join(DEFLATIONS)}, got {deflation!r}")
+    check_choice(deflation, "deflation", DEFLATIONS)
     X = to_float64(check_matrix(X, "X"))
     n_components = check_integer(n_components, "n_components", 1, min(X.shape))
     sizes = _sizes(k, n_components, X.shape[1])
@@ -164,5 +163,4 @@ class _Hotelling:
 
 def adjusted_variance(Z: Matrix, loadings: Vector) -> Vector:
     """Return the variance of the scores of each component that earlier components do not explain (Zou et al. 2006)."""
-    R = np.linalg.qr(Z @ loadings.T, mode="r")
-    return np.asarray(np.square(np.diag(R)))
+    return np.asarray(np.square(np.diag(np.linalg.qr(Z @ loadings.T, mode="r"))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from ksparse.sets import require_sparse_member
 from ksparse.solve.judge import uninterrupted
 from ksparse.solve.request import make_rules
 from ksparse.util.arrays import Vector
-from ksparse.util.checks import check_integer
+from ksparse.util.checks import check_choice, check_integer
 
 CRITERIA = ("cv", "aic", "bic", "ebic")
 Models = list[tuple[Vector, Any]]  # coefficients and intercept for each k
@@ -96,11 +97,9 @@ class KSelectionMixin(SparseLinear):
             return max(1, min(rules.min_cardinality(forced), int(rules.weight.sum())))
         smallest = max(1, len(forced))
         for k in range(smallest, n + 1 if self.C is not None else smallest):
-            try:
+            with suppress(InfeasibleError):
                 require_sparse_member(self.C.for_length(n), n, k)
-            except InfeasibleError:
-                continue
-            return k
+                return k
         return smallest
 
     def _path(self, X: Any, y: Vector, weight: Any, loss: LossLike, ks: Vector) -> list[LinearFit]:
@@ -120,8 +119,7 @@ class KSelectionMixin(SparseLinear):
 
         Sets `k_`, `ks_`, and `cv_errors_` or `criterion_`.
         """
-        if self.criterion not in CRITERIA:
-            raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {self.criterion!r}")
+        check_choice(self.criterion, "criterion", CRITERIA)
         self.ks_ = ks = self._candidates(X, weight)
         task = Task(self, X, y)
         batched = self._batched_paths(X, y, targets[0], weight, loss)

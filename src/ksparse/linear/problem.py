@@ -65,11 +65,6 @@ class LinearProblem:
     forced_in: Vector
     forced_out: Vector
 
-    @property
-    def width(self) -> int:
-        """Coefficients per feature: more than one if targets or classes share their features."""
-        return self.loss.per_feature
-
     def minimize(self, k: int, **options: Any) -> LinearFit:
         """Return the best model with at most k features (or groups)."""
         if options.get("groups") is None:
@@ -106,9 +101,10 @@ class LinearProblem:
 
     def coefficients(self, z: Vector) -> tuple[Vector, Any]:
         """Return coefficients and intercept in the units of the data from scaled ones."""
-        if self.width == 1:
+        width = self.loss.per_feature
+        if width == 1:
             return self._coefficients(z, self.target_mean)
-        columns = zip(z.reshape(-1, self.width).T, np.broadcast_to(self.target_mean, self.width), strict=True)
+        columns = zip(z.reshape(-1, width).T, np.broadcast_to(self.target_mean, width), strict=True)
         fits = [self._coefficients(column, float(mean)) for column, mean in columns]
         return np.array([coef for coef, _ in fits]), np.array([intercept for _, intercept in fits])
 
@@ -338,7 +334,9 @@ def fit_one_by_one(problem_of: Callable[[Vector], LinearProblem], Y: Vector, k: 
 def can_batch_paths(problems: Sequence[LinearProblem], max_k: int) -> bool:
     """Return whether paths can be computed in one batch: dense least squares without constraints, few features."""
     for p in problems:
-        squares = p.loss.squares() if p.width == 1 and p.C.whole_space and not p.intercept_is_variable else None
+        squares = (
+            p.loss.squares() if p.loss.per_feature == 1 and p.C.whole_space and not p.intercept_is_variable else None
+        )
         if squares is None or p.forced_in.size or p.forced_out.size:
             return False
         if not design_of(squares.A).entries_in_memory or max_k >= squares.A.shape[0]:

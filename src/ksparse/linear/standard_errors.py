@@ -157,8 +157,7 @@ def _refit(D: Vector, y: Vector, weight: Any, loss: Any, maker: Any, labels: lis
         raise TypeError(f"standard errors need a ksparse.DataFit, a sum over rows, got {type(fitted).__name__}")
     x = np.asarray(minimize(fitted, len(labels)).x, dtype=float)
     image = fitted.image(x)
-    H = fitted.with_exact_hessian().hessian_at(x, image)
-    bread = np.linalg.pinv(H, hermitian=True)
+    bread = np.linalg.pinv(fitted.with_exact_hessian().hessian_at(x, image), hermitian=True)
     sandwich = loss not in ("squared", *LIKELIHOODS) if robust is None else robust
     w = np.ones(len(y)) if weight is None else weight
     free = float(w.sum() if weight is not None and (w == np.round(w)).all() else np.count_nonzero(w)) - len(labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import numbers
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, ClassVar
 
 import array_api_compat as compat
@@ -65,6 +65,12 @@ def check_integer(value: Any, name: str, low: int, high: int | None = None) -> i
     if number < low or (high is not None and number > high):
         raise ValueError(f"{name} must be {allowed}, got {number}")
     return number
+
+
+def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
+    """Refuse a value that is not one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 def check_flag(value: Any, name: str) -> bool:
