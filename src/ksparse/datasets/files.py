@@ -5,6 +5,7 @@ A function raises `MissingDataError` if its file is missing, with the source of 
 
 from __future__ import annotations
 
+import csv
 import os
 import zipfile
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ksparse.datasets.synthetic import Assets
-from ksparse.util.checks import check_integer
+from ksparse.util.checks import check_choice, check_integer
 
 FOLDER = "KSPARSE_DATA"
 SP500_IN_SAMPLE = 212  # weeks
@@ -44,52 +45,15 @@ class DataFile:
     source: str
 
 
-_BEASLEY = "J. E. Beasley's OR-Library (people.brunel.ac.uk/~mastjjb/jeb/info.html)"
-_FRANGIONI = "the Mean-Variance instances of Frangioni and Gentile (groups.di.unipi.it/optimize/Data/MV.html)"
-FILES = {
-    "colon": DataFile("colon_alon1999.npz", ("X", "y"),
-        "X, 62 x 2000 expression levels of colon tissue, and y, the classes (Alon et al. 1999)",
-        "the R package plsgenomics, data set Colon"),
-    "leukemia": DataFile("leukemia_golub1999.npz", ("X", "y"),
-        "X, 72 x 7129 expression levels of leukemia samples, and y, the classes (Golub et al. 1999)",
-        "the R package datamicroarray, data set golub"),
-    "tokyo": DataFile("tokyo_daily_returns_2148x1338.npz", ("returns", "codes", "dates"),
-        "returns, 2148 daily returns of 1338 stocks of the Tokyo Stock Exchange, with codes and dates",
-        "any provider of adjusted daily closes, such as Yahoo Finance"),
-    "sp500": DataFile("cesarone_sp500_n476.npz", ("prices",), "prices, 265 weekly prices of 476 stocks of the S&P 500",
-        "the public portfolio benchmarks of Cesarone, Scozzari and Tardella"),
-    "riboflavin": DataFile("riboflavin_71x4088.npz", ("X", "y"),
-        "X, 71 x 4088 log expression levels of Bacillus subtilis, and y, its riboflavin production",
-        "the R package hdi, data set riboflavin"),
-    "communities": DataFile("communities_crime_1993x100.npz", ("X", "y"),
-        "X, 1993 x 100 figures of communities in the United States, and y, their violent crimes",
-        "the UCI repository, data set Communities and Crime"),
-    "unmixing": DataFile("usgs_unmixing_224x240.npz", ("A", "dc1_rows", "dc1_X", "dc2_rows", "dc2_X"),
-        "A, 224 x 240 spectra of minerals, and abundances X of the minerals in dc1_rows and dc2_rows",
-        "the USGS spectral library, with the data cubes of the SUnCNN project"),
-    **{
-        f"port{i}": DataFile(f"orlib_port{i}_n{n}.npz", ("mu", "sd", "corr"),
-            f"mu, sd and corr: means, deviations, correlations of {n} assets", _BEASLEY)
-        for i, n in enumerate((31, 85, 89, 98, 225), start=1)
-    },
-    **{
-        f"indtrack{i}": DataFile(f"orlib_indtrack{i}_{name}_n{n}.npz", ("index", "prices"),
-            f"index and prices: weekly levels of an index and {n} stocks", _BEASLEY)
-        for i, name, n in ((1, "hangseng", 31), (5, "nikkei225", 225), (6, "sp500", 457))
-    },
-    **{
-        f"pard{name}": DataFile(f"frangioni_pard{name}.npz",
-            ("Q", "mu", "rho", "lower", "upper", "best_upper", "best_lower"),
-            "Q, mu, rho, lower and upper of a portfolio with buy-ins, and the best bounds known", _FRANGIONI)
-        for name in ("200_a", "200_b", "200_c", "300_a", "300_b", "400_a")
-    },
-}  # fmt: skip
+FILES: dict[str, DataFile] = {}
+with Path(__file__).with_name("files.csv").open(encoding="utf-8", newline="") as _stream:
+    for _name, _file, _arrays, *_texts in list(csv.reader(_stream))[1:]:  # below the headings
+        FILES[_name] = DataFile(_file, tuple(_arrays.split()), *_texts)
 
 
 def read(name: str) -> Arrays:
     """Return the arrays of a file of `FILES`."""
-    if name not in FILES:
-        raise ValueError(f"name must be one of {', '.join(FILES)}, got {name!r}")
+    check_choice(name, "name", FILES)
     entry, folder = FILES[name], os.environ.get(FOLDER)
     if not folder or not (Path(folder) / entry.file).is_file():
         place = f"the folder named by the environment variable {FOLDER} ({folder or 'not set'})"
@@ -320,9 +284,7 @@ def buy_ins(name: str) -> BuyIns:
     >>> ks.datasets.buy_ins("200_a").Q.shape  # doctest: +SKIP
     (200, 200)
     """
-    names = [key.removeprefix("pard") for key in FILES if key.startswith("pard")]
-    if name not in names:
-        raise ValueError(f"name must be one of {', '.join(names)}, got {name!r}")
+    check_choice(name, "name", [key.removeprefix("pard") for key in FILES if key.startswith("pard")])
     arrays = read(f"pard{name}")
     Q, mu, lower, upper = (arrays[key].astype(float) for key in ("Q", "mu", "lower", "upper"))
     return BuyIns(Q, mu, float(arrays["rho"]), lower, upper, float(arrays["best_upper"]))
