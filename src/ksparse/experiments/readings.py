@@ -17,6 +17,7 @@ TIE = 1e-3  # relative difference that three printed digits can show
 ROUNDING = 1e-9  # relative
 KEYS = ["instance", "seed"]
 Test = Callable[["pd.DataFrame"], bool]  # of the rows of one instance, indexed by method
+ClaimTest = tuple[str, tuple[str, ...], Test]  # sentence, methods compared, test
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,10 @@ def is_best(table: pd.DataFrame, column: str = "objective") -> pd.Series:
     return table[column] <= least + ROUNDING * least.abs()
 
 
-def _fewer_iterations(first: str, second: str) -> Test:
-    return lambda rows: bool(rows["iterations"][first] < rows["iterations"][second])
+def _fewer_iterations(name: str, first: str, second: str) -> ClaimTest:
+    """Return the claim that the first method, called `name` in the sentence, needs fewer iterations than the second."""
+    sentence = f"{name} needs fewer iterations than {second}"
+    return sentence, (first, second), lambda rows: bool(rows["iterations"][first] < rows["iterations"][second])
 
 
 def _best(method: str, tie: float) -> Test:
@@ -65,23 +68,17 @@ def _l2_faster(rows: pd.DataFrame) -> bool:
 _FOUR = ("l2-PDCA", "l2-APDCA", "l1-DCA", "MIP-DCA")
 _L2 = ("The l2 methods are faster than l1-DCA and MIP-DCA", _FOUR, _l2_faster)
 _AUTO = ("auto has the best objective", (*_FOUR, "auto"), _best("auto", ROUNDING))
-CLAIMS: dict[str, list[tuple[str, tuple[str, ...], Test]]] = {  # sentence, methods compared, test
+CLAIMS: dict[str, list[ClaimTest]] = {
     "table2": [
-        ("APDCA with fixed step needs fewer iterations than pDCAe",
-         ("APDCA fix", "pDCAe"), _fewer_iterations("APDCA fix", "pDCAe")),
-        ("APDCA with backtracking needs fewer iterations than pDCAe",
-         ("APDCA bt", "pDCAe"), _fewer_iterations("APDCA bt", "pDCAe")),
+        _fewer_iterations("APDCA with fixed step", "APDCA fix", "pDCAe"),
+        _fewer_iterations("APDCA with backtracking", "APDCA bt", "pDCAe"),
         ("pDCAe has the best F, to three digits", ("APDCA fix", "APDCA bt", "pDCAe"), _best("pDCAe", TIE)),
     ],
     "table3": [_L2, _AUTO],
-    "table4": [
-        ("l2-APDCA needs fewer iterations than l2-PDCA",
-         ("l2-PDCA", "l2-APDCA"), _fewer_iterations("l2-APDCA", "l2-PDCA")),
-        _L2, _AUTO,
-    ],
+    "table4": [_fewer_iterations("l2-APDCA", "l2-APDCA", "l2-PDCA"), _L2, _AUTO],
     "table5": [_L2, _AUTO],
     "demo": [_AUTO],
-}  # fmt: skip
+}
 
 
 def _comparable(table: pd.DataFrame) -> pd.DataFrame:

@@ -195,8 +195,7 @@ def table4_jobs(
     """Yield one job per instance, method and repetition; the seed is that of the generated returns."""
     _check_known("instances", instances, TABLE4_DATA, "; ")
     for name, method, repetition in product(instances, methods, range(repeats)):
-        load = partial(load_table4, name, seed)
-        yield sparse_job("table4", name, load, method, seed=seed, repetition=repetition)
+        yield sparse_job("table4", name, partial(load_table4, name, seed), method, seed=seed, repetition=repetition)
 
 
 table4 = Experiment(
