@@ -120,8 +120,7 @@ def plot_frequencies(
     True
     """
     shares = 100.0 * found.frequencies
-    label = f"inclusion frequency in {len(found)} supports (%)"
-    return _bars(_names(names, shares.size), shares, limit, label, ax)
+    return _bars(_names(names, shares.size), shares, limit, f"inclusion frequency in {len(found)} supports (%)", ax)
 
 
 def plot_stability(
@@ -215,12 +214,9 @@ def plot_refit(found: Refit, *, level: float = 0.95, limit: int = 30, ax: Axes |
     places = np.arange(len(shown))
     reach = [found.coef[shown] - low[shown], high[shown] - found.coef[shown]]
     ax.errorbar(found.coef[shown], places, xerr=reach, fmt="o", color=COLOURS[0], markersize=4, capsize=3)
-    ax.set_yticks(places, [words(found.names[i]) for i in shown])
-    ax.invert_yaxis()
-    ax.axvline(0, color="0.3", linewidth=0.8)
     hidden, label = len(features) - len(shown), f"coefficient ({100 * level:g} % CI, conditional on selection)"
     ax.set(xlabel=label if hidden == 0 else f"{label} ({hidden} more not shown)")
-    return finish(ax, legend=False)
+    return _with_rows(ax, [found.names[i] for i in shown])
 
 
 def plot_loadings(
@@ -288,9 +284,14 @@ def _bars(names: Sequence[str], values: Any, limit: int, label: str, ax: Axes | 
     ax = axes(ax, height=1.2 + 0.26 * max(len(shown), 3))
     places = np.arange(len(shown))
     ax.barh(places, values[shown], color=[COLOURS[0] if values[i] > 0 else COLOURS[1] for i in shown])
-    ax.set_yticks(places, [words(names[i]) for i in shown])
-    ax.invert_yaxis()
-    ax.axvline(0, color="0.3", linewidth=0.8)
     hidden = int(np.count_nonzero(values)) - len(shown)
     ax.set(xlabel=label if hidden == 0 else f"{label} ({hidden} smaller ones not shown)")
+    return _with_rows(ax, [names[i] for i in shown])
+
+
+def _with_rows(ax: Axes, names: Sequence[str]) -> Axes:
+    """Name the rows from the top down, and mark 0."""
+    ax.set_yticks(range(len(names)), [words(name) for name in names])
+    ax.invert_yaxis()
+    ax.axvline(0, color="0.3", linewidth=0.8)
     return finish(ax, legend=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ksparse.plotting.style import axes, finish, styles, words
 from ksparse.result import Result, Trace
+from ksparse.util.checks import check_choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,8 +60,7 @@ def plot_convergence(
     >>> ax.get_ylabel()
     'F − best F'
     """
-    if against not in AXES:
-        raise ValueError(f"against must be one of {', '.join(AXES)}, got {against!r}")
+    check_choice(against, "against", AXES)
     curves = {name: _curve(run, against) for name, run in runs.items()}
     if not curves:
         raise ValueError("runs must hold at least one run, got none")
