@@ -32,12 +32,7 @@ class Dense(Design):
 
     def __init__(self, array: Array) -> None:
         self.array, self.shape = array, (int(array.shape[0]), int(array.shape[1]))
-        self._count = [0]
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        """That of the array, of its own library."""
-        return self.array.dtype
+        self.dtype, self._count = array.dtype, [0]  # the dtype of its own library
 
     @property
     def unwrapped(self) -> Array:
@@ -49,7 +44,8 @@ class Dense(Design):
 
     def as_float64(self) -> Dense:
         """Return the data in double precision, copied if needed: large arrays are read by blocks, see `in_double`."""
-        return copy_with(self, array=to_float64(self.array))
+        array = to_float64(self.array)
+        return copy_with(self, array=array, dtype=array.dtype)
 
     def each(self, work: Work) -> list[Any]:
         """Return the work on one block, which has all rows."""

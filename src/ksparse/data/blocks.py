@@ -121,8 +121,7 @@ def npz(path: Path) -> Any:
     with zipfile.ZipFile(path) as archive:
         heads = {name: _head(archive, name) for name in archive.namelist() if name.endswith(".npy")}
         tables = [name for name, head in heads.items() if len(head.shape) == 2]
-        named = [name for name in tables if name.removesuffix(".npy") in NAMED]
-        chosen = tables if len(tables) == 1 else named
+        chosen = tables if len(tables) == 1 else [name for name in tables if name.removesuffix(".npy") in NAMED]
         if len(chosen) != 1:
             held = ", ".join(f"{name.removesuffix('.npy')} {head.shape}" for name, head in heads.items()) or "no arrays"
             found = f"one table, or one called X or A, but {path.name} holds {held}"

@@ -140,7 +140,8 @@ class LowRankDifference(ByColumns):
         return np.asarray(dense(self.inner.columns(support)) - self.U @ self.V[support].T)
 
     @property
-    def centring_growth(self) -> float:
+    def centring_growth(self) -> float:  # type: ignore[override]
+        """That of the inner design."""
         return self.inner.centring_growth
 
     def magnitude_scale(self) -> float:

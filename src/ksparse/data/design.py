@@ -57,6 +57,8 @@ class Design(ABC):
     entries_in_memory = False  # whether the entries can be read without a pass
     can_centre = True  # whether columns can be centred at no cost; those of a sparse matrix cannot
     pass_is_costly = True  # whether rows of AᵀDA take a pass over m·n numbers
+    # largest ratio of a column's norm before centring to that after it, 0 if unknown: rounding grows by it
+    centring_growth: float = 0.0
 
     def __init__(self, shape: Any, dtype: np.dtype[Any]) -> None:
         self.shape = int(shape[0]), int(shape[1])
@@ -91,11 +93,6 @@ class Design(ABC):
     def rows_per_request(self) -> int:
         """Number of rows of AᵀDA to request at once: all if each request is a pass."""
         return self.shape[1]
-
-    @property
-    def centring_growth(self) -> float:
-        """Largest ratio of a column's norm before centring to that after it, 0 if unknown: rounding grows by it."""
-        return 0.0
 
     @property
     def device_array(self) -> Array | None:
@@ -218,8 +215,7 @@ class Design(ABC):
 
     def diagonal(self) -> Vector:
         """Return the diagonal of a square matrix."""
-        chunks = column_chunks(self.shape[1])
-        return np.concatenate([self.columns(part)[part, np.arange(part.size)] for part in chunks])
+        return np.concatenate([self.columns(part)[part, np.arange(part.size)] for part in column_chunks(self.shape[1])])
 
     def asymmetry(self) -> tuple[float, float]:
         """Return how far a square matrix is from symmetric, and its size; by random vectors if entries are unknown."""

@@ -136,7 +136,8 @@ class CentredSparse(ByColumns):
         return np.asarray((self.X[:, support].toarray() - self.mean[support]) * self.scale[support])
 
     @property
-    def centring_growth(self) -> float:
+    def centring_growth(self) -> float:  # type: ignore[override]
+        """Computed from the columns."""
         squares = centred_squares(self.X, self.mean)
         seen = squares > 0
         whole = squares + self.X.shape[0] * self.mean.astype(np.float64) ** 2
