@@ -6,6 +6,7 @@ import importlib.util
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from ksparse.losses.custom import Custom
 from ksparse.util.arrays import Array, Vector, epsilon, like, to_float64, to_numpy
-from ksparse.util.checks import check_callable
+from ksparse.util.checks import check_callable, check_choice
 
 # XLA's simple CPU emitters in one piece, without LLVM optimisation: a fifth of the compile time
 PLAIN = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
@@ -80,10 +81,8 @@ def _compile(traced: Any) -> Any:
         reads = [sum(map(math.prod, inputs)) for inputs in shapes]  # numbers that each operation reads
         small = sum(reads) <= SMALL * len(reads)
         for options in (PLAIN | QUICK, QUICK, {}) if small else (PLAIN, {}):
-            try:
+            with suppress(Exception):  # an option unknown to this version; errors of fn itself are raised below
                 return lowered.compile(compiler_options=options)
-            except Exception:  # an option unknown to this version; errors of fn itself are raised below
-                continue
     return lowered.compile()
 
 
@@ -244,8 +243,8 @@ def autodiff(
     2
     """
     check_callable(fn, "fn")
-    if backend not in (None, *ENGINES):
-        raise ValueError(f"backend must be one of {', '.join(ENGINES)}, got {backend!r}")
+    if backend is not None:
+        check_choice(backend, "backend", ENGINES)
     return Autodiff(_Evaluator(fn, backend), n, lipschitz, convex)
 
 

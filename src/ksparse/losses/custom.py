@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,10 +120,8 @@ class Custom(Loss):
         t = 1e-4 * max(norm(x), 1.0) / max(norm(d), 1e-300)
         here = self.gradient_at(x, x)
         for step in (t, -t):
-            try:
+            with suppress(ValueError):
                 return dot(d, self.gradient_at(x + step * d, x) - here) / step
-            except ValueError:
-                continue
         return 0.0
 
     @property

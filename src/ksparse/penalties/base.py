@@ -112,12 +112,6 @@ class NoPenalty(Penalty):
     def g1(self, x: Array) -> float:
         return 0.0
 
-    def value(self, x: Array) -> float:
-        return 0.0
-
-    def value_with(self, x: Array, shared: Any) -> float:
-        return 0.0
-
     def gradient_g1(self, x: Array) -> Array:
         return zeros_like(x)
 

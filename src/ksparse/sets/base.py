@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import ClassVar, Self
 
 import numpy as np
@@ -96,10 +97,8 @@ class ConvexSet(SelfChecked, ABC):
         Return None if C has a point on none of the supports tried.
         """
         for few in (few for few in range(1, most + 1) if few <= 4 or few == most or few & (few - 1) == 0):
-            try:
+            with suppress(InfeasibleError):
                 return self.sparse_support(size, few)
-            except InfeasibleError:
-                continue
         return None
 
     def shrink(self, u: Array, t: float) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -102,11 +103,9 @@ class CustomSet(ConvexSet):
         given, nearest = np.abs(to_float64(size)), np.abs(to_float64(self.project(zeros_like(size))))
         needed = np.where(nearest > 1e-12, nearest + float(given.max()) + 1.0, given)
         for support in (super().sparse_support(size, k), super().sparse_support(needed, k)):
-            try:
+            with suppress(InfeasibleError):
                 self.restrict(support).project(take(size, support))
-            except InfeasibleError:
-                continue
-            return support
+                return support
         raise InfeasibleError(f"no point of the custom set with at most k = {k} nonzeros was found")
 
     def self_check(self, zero: Array) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -165,11 +166,10 @@ class Polyhedron(ConvexSet):
 
     def has_point_on(self, support: Vector) -> bool:
         """Whether some point of C is 0 off the support."""
-        try:
+        with suppress(InfeasibleError):
             self.restrict(support)
-        except InfeasibleError:
-            return False
-        return True
+            return True
+        return False
 
     def sparse_vertex(self, size: Vector) -> Vector | None:
         """Return a vertex of small weighted ℓ1 norm, with small weights on large entries, reweighted up to three times.
