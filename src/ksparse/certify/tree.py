@@ -76,8 +76,7 @@ class LeafSolver:
         bound = problem.lower_bound(support) / scale
         if candidate is None:
             return np.inf, bound
-        own = self.family.leaf_bound(support, candidate.full(problem.n)[support])
-        return candidate.value / scale, max(bound, own)
+        return candidate.value / scale, max(bound, self.family.leaf_bound(support, candidate.full(problem.n)[support]))
 
     def descend(self, support: Vector) -> float:
         """Return the value that a descent from a support ends at; ∞ if it has no start, or was tried before."""

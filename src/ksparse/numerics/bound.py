@@ -141,9 +141,8 @@ def _complementarity_gap(linear: Linear, x: Vector, equation_multipliers: Vector
     """Return an upper bound on λᵀ(f − Ex) + μᵀ(h − Gx)."""
     total, size = 0.0, np.abs(x)
     for M, v, multipliers in ((linear.E, linear.f, equation_multipliers), (linear.G, linear.h, row_multipliers)):
-        if v.size:
-            off = np.abs(M @ x - v) + rounding_of(x.size) * (np.abs(M) @ size + np.abs(v))
-            total += float(np.abs(multipliers) @ off)
+        off = np.abs(M @ x - v) + rounding_of(x.size) * (np.abs(M) @ size + np.abs(v))
+        total += float(np.abs(multipliers) @ off)
     return total
 
 

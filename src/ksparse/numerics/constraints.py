@@ -237,8 +237,7 @@ def variables_that_fit(linear: Linear, low: Vector, high: Vector, allowed: Vecto
     found = allowed.copy()
     for terms, right in _positive_rows(linear, low, high, allowed):
         smallest = np.sort(terms[allowed])[:count]
-        others = smallest[: count - 1].sum()
-        found &= np.where(terms <= smallest[-1], smallest.sum(), others + terms) <= right
+        found &= np.where(terms <= smallest[-1], smallest.sum(), smallest[: count - 1].sum() + terms) <= right
     return found
 
 

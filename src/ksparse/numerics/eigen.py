@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -52,11 +53,10 @@ def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
 
 def is_positive_definite(H: Vector) -> bool:
     """Whether H has a Cholesky factorisation."""
-    try:
+    with suppress(np.linalg.LinAlgError):
         np.linalg.cholesky(H)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+        return True
+    return False
 
 
 def has_negative_eigenvalue(apply: Apply, n: int, kind: Array, size: float) -> bool:

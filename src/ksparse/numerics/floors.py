@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -74,10 +75,7 @@ class Floors:
         size, best, value_of_best = self.size[support], None, np.inf
         lowest, undecided = np.inf if noise is not None else -np.inf, False
         stack = [Linear(*_bounds_above(linear, size), linear.G, linear.h, linear.E, linear.f)]
-        for _ in range(BRANCHES):
-            if not stack:
-                break
-            node = stack.pop()
+        for node in _popped(stack):
             try:
                 found = None if node.provably_empty else solve_qp(objective, node, guess)
             except InfeasibleError as error:
@@ -104,10 +102,7 @@ class Floors:
         """Return a point of a support with every variable at its floor or above, by linear programs, or None."""
         size = self.size[support]
         stack = [Linear(*_bounds_above(linear, size), linear.G, linear.h, linear.E, linear.f)]
-        for _ in range(BRANCHES):
-            if not stack:
-                break
-            node = stack.pop()
+        for node in _popped(stack):
             try:
                 if node.provably_empty:
                     continue
@@ -126,6 +121,13 @@ class Floors:
         low = np.where(x > 0, np.maximum(linear.lower, size), linear.lower)
         high = np.where(x < 0, np.minimum(linear.upper, -size), linear.upper)
         return Linear(low, high, linear.G, linear.h, linear.E, linear.f)
+
+
+def _popped(stack: list[Linear]) -> Iterator[Linear]:
+    """Yield polyhedra from the top of a stack, to which more may be added, at most BRANCHES of them."""
+    for _ in range(BRANCHES):
+        if stack:
+            yield stack.pop()
 
 
 def _bounds_above(linear: Linear, floor: Vector) -> tuple[Vector, Vector]:

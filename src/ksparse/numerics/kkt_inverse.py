@@ -16,6 +16,7 @@ Cauchy–Schwarz inequality no swap gains more than its entering variable would 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +40,7 @@ def bounded_gains(pull: Vector, curvature: Vector, least: Vector, low: Vector, h
     """Return the gains of variables within bounds: the maximum of pull·t − ½curvature·t² over low ≤ t ≤ high."""
     with np.errstate(over="ignore"):
         t = np.clip(pull / np.maximum(curvature, least), low, high)
-    gains = t * (pull - 0.5 * curvature * t)
-    return np.asarray(np.where(curvature <= least, 0.0, gains))
+    return np.asarray(np.where(curvature <= least, 0.0, t * (pull - 0.5 * curvature * t)))
 
 
 def drop_losses(x: Vector, kappa: Vector, needed: Vector | None) -> Vector:
@@ -180,10 +180,8 @@ def _inverse(K: Vector) -> tuple[Vector, bool]:
     """Return K⁻¹, or the pseudo-inverse if K is singular (as for duplicate columns), and whether it is."""
     if not K.size:
         return K, False
-    try:
+    with suppress(np.linalg.LinAlgError):
         inverse = np.linalg.inv(K)
         if float(np.abs(inverse).max()) < 1e10:
             return inverse, False
-    except np.linalg.LinAlgError:
-        pass
     return np.asarray(np.linalg.pinv(K, rcond=1e-11, hermitian=True)), True

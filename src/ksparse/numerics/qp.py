@@ -13,6 +13,7 @@ it ends at the optimum or on a ray along which the objective is unbounded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -166,12 +167,10 @@ def solve_symmetric(K: Vector, d: Vector) -> Vector:
     """
     if not d.size:
         return d
-    try:
+    with suppress(np.linalg.LinAlgError):
         u = np.linalg.solve(K, d)
         if float(np.abs(u).max()) * float(np.abs(K).max()) < 1e13 * max(float(np.abs(d).max()), 1e-300):
             return np.asarray(u + np.linalg.solve(K, d - K @ u))
-    except np.linalg.LinAlgError:
-        pass
     return shortest(K, d, rcond=1e-13)
 
 
@@ -184,10 +183,9 @@ def convex(H: Vector) -> bool:
 def least_sine(H: Vector) -> float:
     """Return the least sine of a variable's angle to those before it; 0 if H is not positive definite."""
     unit = unit_scales(H.diagonal())
-    try:
+    with suppress(np.linalg.LinAlgError):
         return float(np.linalg.cholesky(H / unit / unit[:, None]).diagonal().min(initial=1.0))
-    except np.linalg.LinAlgError:
-        return 0.0
+    return 0.0
 
 
 @dataclass(frozen=True)
@@ -462,13 +460,12 @@ def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
 def _rows_satisfiable(linear: Linear) -> bool:
     """Whether each row alone can be satisfied within the bounds: a cheap test that finds most infeasible problems."""
     for M, v, equation in ((linear.E, linear.f, True), (linear.G, linear.h, False)):
-        if v.size:
-            ends = np.stack(activity_terms(M, linear.lower, linear.upper))
-            least, most = ends.sum(axis=2)
-            terms = np.where(np.isfinite(ends), np.abs(ends), 0.0).max(axis=0).sum(axis=1)
-            slack = TRUSTED * np.maximum(np.abs(v), terms)
-            if (least > v + slack).any() or (equation and (most < v - slack).any()):
-                return False
+        ends = np.stack(activity_terms(M, linear.lower, linear.upper))
+        least, most = ends.sum(axis=2)
+        terms = np.where(np.isfinite(ends), np.abs(ends), 0.0).max(axis=0).sum(axis=1)
+        slack = TRUSTED * np.maximum(np.abs(v), terms)
+        if (least > v + slack).any() or (equation and (most < v - slack).any()):
+            return False
     return True
 
 
