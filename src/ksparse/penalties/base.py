@@ -179,7 +179,7 @@ class L1Based(Penalty):
         return norm_inf(gradient)
 
     def with_lam(self, lam: float) -> Self:
-        return copy_with(self, lam=check_weight(lam))
+        return copy_with(self, lam=check_number(lam, "lam", above=0))
 
     def __repr__(self) -> str:
         theta = getattr(self, "theta", None)
@@ -247,8 +247,3 @@ class Separable(L1Based):
             best = xp.where(cost < best_cost, s, best)
             best_cost = xp.where(cost < best_cost, cost, best_cost)
         return xp.sign(u) * best
-
-
-def check_weight(value: float, name: str = "lam") -> float:
-    """Return a penalty weight > 0."""
-    return check_number(value, name, above=0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ksparse.penalties.base import NoPenalty, Penalty, check_weight
+from ksparse.penalties.base import NoPenalty, Penalty
 from ksparse.sets.base import ConvexSet
 from ksparse.util.arrays import Array, namespace, sum_of
-from ksparse.util.checks import check_integer
+from ksparse.util.checks import check_integer, check_number
 
 
 class Cardinality(Penalty):
@@ -49,4 +49,4 @@ class BigM(NoPenalty):
     k: int
 
     def __init__(self, rho: float, k: int) -> None:
-        self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
+        self.rho, self.k = check_number(rho, "rho", above=0), check_integer(k, "k", 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ksparse.penalties.base import Separable, check_weight
+from ksparse.penalties.base import Separable
 from ksparse.sets.base import positive_part
 from ksparse.util.arrays import Array, at_least, namespace, norm_inf
 from ksparse.util.checks import check_number
@@ -16,7 +16,7 @@ class FoldedConcave(Separable):
     theta_above: ClassVar[float] = 0.0
 
     def __init__(self, lam: float, theta: float) -> None:
-        self.lam, self.theta = check_weight(lam), check_number(theta, "theta", above=self.theta_above)
+        self.lam, self.theta = check_number(lam, "lam", above=0), check_number(theta, "theta", above=self.theta_above)
 
 
 class CappedL1(FoldedConcave):

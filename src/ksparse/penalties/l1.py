@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ksparse.penalties.base import L1Based, check_weight
+from ksparse.penalties.base import L1Based
 from ksparse.sets.base import soft_threshold
 from ksparse.util.arrays import Array, larger, namespace, norm, norm_inf, top_k, zero_outside
+from ksparse.util.checks import check_number
 
 
 class L1(L1Based):
@@ -24,7 +25,7 @@ class L1(L1Based):
     """
 
     def __init__(self, lam: float) -> None:
-        self.lam = check_weight(lam)
+        self.lam = check_number(lam, "lam", above=0)
 
     def prox(self, u: Array, t: float) -> Array:
         return self.prox_g1(u, t)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ksparse.penalties.base import L1Based, Penalty, check_weight
+from ksparse.penalties.base import L1Based, Penalty
 from ksparse.sets.base import ConvexSet
 from ksparse.util.arrays import Array, axpy, namespace, norm_1, sqnorm, without_largest
-from ksparse.util.checks import check_integer
+from ksparse.util.checks import check_integer, check_number
 
 
 class TopKPenalty(Penalty):
@@ -55,7 +55,7 @@ class TopK1(TopKPenalty, L1Based):
     """
 
     def __init__(self, rho: float, k: int) -> None:
-        self.lam, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
+        self.lam, self.k = check_number(rho, "rho", above=0), check_integer(k, "k", 1)
 
     @property
     def rho(self) -> float:  # type: ignore[override]
@@ -94,7 +94,7 @@ class TopK2(TopKPenalty):
     """
 
     def __init__(self, rho: float, k: int) -> None:
-        self.rho, self.k = check_weight(rho, "rho"), check_integer(k, "k", 1)
+        self.rho, self.k = check_number(rho, "rho", above=0), check_integer(k, "k", 1)
         self.smooth_curvature = 2.0 * self.rho
 
     def g1(self, x: Array) -> float:
