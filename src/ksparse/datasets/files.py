@@ -57,10 +57,8 @@ def read(name: str) -> Arrays:
     entry, folder = FILES[name], os.environ.get(FOLDER)
     if not folder or not (Path(folder) / entry.file).is_file():
         place = f"the folder named by the environment variable {FOLDER} ({folder or 'not set'})"
-        raise MissingDataError(
-            f"{entry.file} is not in {place}. It holds {entry.what}; get them from {entry.source}, and save them "
-            "there with numpy.savez."
-        )
+        advice = f"get them from {entry.source}, and save them there with numpy.savez."
+        raise MissingDataError(f"{entry.file} is not in {place}. It holds {entry.what}; {advice}")
     try:
         with np.load(Path(folder) / entry.file, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}

@@ -8,6 +8,7 @@ import platform
 import re
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import distributions
@@ -61,10 +62,9 @@ def _processor() -> str:
 
 
 def _memory() -> str:
-    try:
+    with suppress(AttributeError, ValueError, OSError):
         return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
-    except (AttributeError, ValueError, OSError):
-        return "unknown"
+    return "unknown"
 
 
 class Store:
@@ -98,12 +98,10 @@ class Store:
 
 def _read(path: Path) -> dict[str, Any] | None:
     """Return a stored row with its settings and limit, or None if the file is missing or of another version."""
-    try:
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         stored = json.loads(path.read_text(encoding="utf-8"))
-        keys = ("settings", "limited", "limit")
-        return {key: stored[key] for key in keys} | {"row": Row.from_json(stored["row"])}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+        return {key: stored[key] for key in ("settings", "limited", "limit")} | {"row": Row.from_json(stored["row"])}
+    return None
 
 
 Out = str | Path | None  # folder of a run
