@@ -39,9 +39,7 @@ class Floors:
 
     def bounds(self, linear: Linear) -> tuple[Vector, Vector]:
         """Return the bounds of variables that are not 0; one with room on both sides of 0 keeps its own."""
-        if not self.any:
-            return linear.lower, linear.upper
-        return _bounds_above(linear, self.size)
+        return _bounds_above(linear, self.size) if self.any else (linear.lower, linear.upper)
 
     def two_sided(self, linear: Linear, allowed: Vector) -> bool:
         """Return whether an allowed variable with a floor may lie on either side of 0."""
