@@ -10,6 +10,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -344,11 +345,10 @@ def _may_be_dates(column: pd.Series) -> bool:
     if column.dtype.kind == "M":
         return True
     if column.dtype.kind in "OU" or str(column.dtype).startswith(("str", "string", "category")):
-        try:
+        with suppress(ValueError):
             float(str(column.iloc[0]).replace(",", "").replace("'", "").replace(" ", ""))  # 1,000 or 1'000
-        except ValueError:
-            return True
-        return False
+            return False
+        return True
     ascending = column.dtype.kind in "iu" and (np.diff(column.to_numpy()) > 0).all()
     return bool(ascending and not _parse_dates(column).isna().any())
 

@@ -152,11 +152,10 @@ def harmless(cell: Any) -> Any:
     """Return a cell with an apostrophe before text that a spreadsheet would run; numbers stay, also as text."""
     if not isinstance(cell, str) or not cell.startswith(FORMULA):
         return cell
-    try:
+    with suppress(ValueError):
         float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
+        return cell
+    return f"'{cell}"
 
 
 def bare(cell: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 import re
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -51,7 +52,11 @@ EXAMPLES = (
     "--out walk.csv",
     "ksparse portfolio prices.csv -k 20 --long-only --index SPX --max-tracking-error 0.004 --min-variance",
 )
-OPTIONS = {  # words in errors of the library, and the option they stand for
+UNCHANGED = (  # options that are parameters of `SparsePortfolio`
+    "risk_aversion", "target_return", "long_only", "max_tracking_error", "max_weight", "max_short", "max_turnover",
+)  # fmt: skip
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in (*UNCHANGED, "min_weight")} | {
+    # words in errors of the library, and the option they stand for
     "objective='minimize_risk'": "--min-variance", "objective cannot": "--min-variance cannot",
     "requires groups": "needs --sectors", "groups has": "--sectors has",
     "needs y, the returns of the index": "needs --index, the column of the index",
@@ -59,13 +64,7 @@ OPTIONS = {  # words in errors of the library, and the option they stand for
     "group_cardinalities": "--sector-names", "group_caps": "--sector-cap", "group_floors": "--sector-floor",
     "linear_constraints": "--rule", "forced_in": "--include", "forced_out": "--exclude", "min_weights": "--bounds",
     "max_weights": "--bounds", "previous_weights": "--holdings", "turnover_cost": "--cost",
-    "max_turnover": "--max-turnover", "risk_aversion": "--risk-aversion", "target_return": "--target-return",
-    "max_tracking_error": "--max-tracking-error", "max_weight": "--max-weight", "min_weight": "--min-weight",
-    "max_short": "--max-short",
 }  # fmt: skip
-UNCHANGED = (  # options that are parameters of `SparsePortfolio`
-    "risk_aversion", "target_return", "long_only", "max_tracking_error", "max_weight", "max_short", "max_turnover",
-)  # fmt: skip
 BLANK = ("", "na", "nan")  # texts that stand for no number in tables
 
 
@@ -168,10 +167,9 @@ def _assets(options: argparse.Namespace, output: Output) -> tuple[Assets, str]:
     values, names = input_tables.numbers(table, hint="; if it holds dates, name it with --dates"), list(table.columns)
     kind = "prices" if options.prices else "returns" if options.returns else guess_table_kind(values)
     if kind is None:
-        raise InputError(
-            f"cannot tell whether {options.file} holds prices or returns: no number is below 0, and all are small "
-            f"(median {np.median(values):g}) and change a lot: say --prices or --returns"
-        )
+        doubt = f"cannot tell whether {options.file} holds prices or returns"
+        why = f"no number is below 0, and all are small (median {np.median(values):g}) and change a lot"
+        raise InputError(f"{doubt}: {why}: say --prices or --returns")
     needed = 2 if kind == "returns" else 3
     if len(values) < needed:
         few = f"{options.file} has {len(values)} rows of {kind}, too few for a covariance"
@@ -301,10 +299,9 @@ class AssetNames:
 
     def cost(self, text: str) -> float | dict[str, float]:
         """Return the cost per unit traded: one number, or a table by asset."""
-        try:
+        with suppress(ValueError):
             return number(text)
-        except ValueError:
-            return self.numbers(Path(text), "cost")
+        return self.numbers(Path(text), "cost")
 
 
 def _show_portfolio(
@@ -364,9 +361,8 @@ def _show_frontier(
     output: Output,
 ) -> int:  # fmt: skip
     """Solve, print and write the efficient frontier: one row per point, with the weights in the file."""
-    points = frontier(
-        assets, portfolio_of(assets, index, **rules), k, options.frontier, partial(solve_portfolio, **search)
-    )
+    problem, solve = portfolio_of(assets, index, **rules), partial(solve_portfolio, **search)
+    points = frontier(assets, problem, k, options.frontier, solve)
     names, means, deviations = assets.names, points.mean_returns.tolist(), points.deviations.tolist()
     rows = list(zip(means, deviations, map(str.lower, points.statuses), strict=True))
     _write_weights(options.out, ("mean return", "deviation", "status"), rows, points.weights, names, output)

@@ -161,10 +161,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.written(options.out, options.report)
     described = {"target": options.target, "k": options.k, "loss": options.loss, "rows": len(y)}
     found = {"nonzeros": len(coefficients), "coefficients": coefficients, "intercept": intercept.get("(intercept)")}
-    output.json(
-        {"command": "regress", **described, "classes": classes or None, **facts(result), **found, measure: value}
-        | ({"separable": separable} if classes else {})
-    )
+    found |= {measure: value} | ({"separable": separable} if classes else {})
+    output.json({"command": "regress", **described, "classes": classes or None, **facts(result), **found})
     return exit_code(result.status)
 
 
