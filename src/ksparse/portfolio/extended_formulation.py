@@ -13,6 +13,7 @@ support that the search finds, and a lower bound of the smaller function is one 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -195,8 +196,7 @@ class ExtendedPortfolio:
         H, c = self.quadratic
         lower = np.where(np.arange(support.size) < parts.size, np.maximum(linear.lower, min_weight), linear.lower)
         out = np.zeros(z.size)
-        try:
+        with suppress(InfeasibleError, UnboundedError):
             out[support] = solve_qp(Objective(H[np.ix_(support, support)], c[support]), replace(linear, lower=lower)).x
-        except (InfeasibleError, UnboundedError):
-            return None
-        return out
+            return out
+        return None

@@ -73,13 +73,11 @@ class Universe:
 
     def numbers(self, given: Any, argument: str, default: float) -> Vector:
         """Return one number per asset from one for all, an array, or a mapping or Series by name with a default."""
-        if given is None:
-            return np.full(self.n, default)
         if hasattr(given, "to_dict") and self.names is not None:  # a Series counts by name, not by position
             given = given.to_dict()
-        if isinstance(given, Mapping):
+        if given is None or isinstance(given, Mapping):
             out = np.full(self.n, default)
-            for asset, value in given.items():
+            for asset, value in (given or {}).items():
                 out[self.place(asset, argument)] = self._number(value, argument)
             return out
         if np.ndim(given) == 0:

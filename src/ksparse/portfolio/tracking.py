@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -138,7 +139,7 @@ class TrackingLimitedSearch:
         """
         if not (x.any() or self.problem.forced.any()):  # no asset is held
             return LimitedWeights(x, 0.0, self.problem.value(x)) if self.problem.violation(x) <= 0.0 else None
-        try:
+        with suppress(InfeasibleError, UnboundedError):
             fixed = FixedAssetProblem(self, x)
             if below < np.inf and theta < 1.0:
                 near, ratio = fixed.at(theta), theta / (1.0 - theta) * self.sizes[0] / self.sizes[1]
@@ -146,9 +147,8 @@ class TrackingLimitedSearch:
                 if self.problem.value(near) + ratio * excess >= below:  # φ + λ(error² − τ²), by weak duality
                     return None
             found = fixed.best()
-        except (InfeasibleError, UnboundedError):
-            return None
-        return None if found is None else LimitedWeights(*found, self.problem.value(found[0]))
+            return None if found is None else LimitedWeights(*found, self.problem.value(found[0]))
+        return None
 
     def lower_bound(self, bound: float, theta: float) -> float:
         """Return a lower bound of φ within the limit from a lower bound of the weighted problem at θ."""
