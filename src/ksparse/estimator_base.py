@@ -174,10 +174,9 @@ def validate_X(
     if any(getattr(dtype, "kind", "") in ("m", "M") for dtype in getattr(X, "dtypes", [getattr(X, "dtype", None)])):
         # scikit-learn reads them as numbers
         raise TypeError(f"X must hold numbers, but {odd_column(X) or 'it holds dates or times'}")
+    dtype = [np.float64, np.float32] if single else np.float64
     try:
-        return validate_data(
-            estimator, X, dtype=[np.float64, np.float32] if single else np.float64, reset=reset, **options
-        )
+        return validate_data(estimator, X, dtype=dtype, reset=reset, **options)
     except (TypeError, ValueError) as error:
         odd = odd_column(X)
         if not odd and "could not convert string" not in str(error):
@@ -194,17 +193,15 @@ def _validate_blocks(estimator: Any, X: Any, design: Any, reset: bool, options: 
         if names is not None:
             estimator.feature_names_in_ = names
     elif design.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {design.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_}"
-        )
+        expected = f"{type(estimator).__name__} is expecting {estimator.n_features_in_}"
+        raise ValueError(f"X has {design.shape[1]} features, but {expected}")
     if "y" not in options:
         return design
     y = column_or_1d(np.asarray(options["y"]), warn=True)
     if len(y) != design.shape[0]:
         raise ValueError(f"y must have as many entries as X has rows, {design.shape[0]}, got {len(y)}")
-    return design, check_array(
-        y, dtype="numeric" if options.get("y_numeric") else None, ensure_2d=False, input_name="y"
-    )
+    dtype = "numeric" if options.get("y_numeric") else None
+    return design, check_array(y, dtype=dtype, ensure_2d=False, input_name="y")
 
 
 def check_numeric(value: Any, name: str) -> Any:
@@ -217,9 +214,8 @@ def check_numeric(value: Any, name: str) -> Any:
         raise ValueError(f"{name} must be an array of numbers: {error}") from error
     if entries.dtype.kind in "mM":
         raise TypeError(f"{name} must hold numbers, but it holds dates or times")
-    if entries.dtype.kind in "US" or (
-        entries.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in entries.flat)
-    ):
+    objects = entries.flat if entries.dtype.kind == "O" else ()
+    if entries.dtype.kind in "US" or any(isinstance(entry, str | bytes) for entry in objects):
         raise TypeError(f"{name} must hold numbers, but it holds text")
     return value
 
@@ -234,9 +230,8 @@ def to_input_dtype(values: Any, X: Any, C: ConvexSet | None = None) -> Any:
         return values
     with np.errstate(over="ignore"):
         nearest = np.asarray(values, dtype=np.float32)
-    rounded = np.where(
-        np.abs(nearest.astype(np.float64)) > np.abs(values), np.nextafter(nearest, np.float32(0.0)), nearest
-    )
+    larger = np.abs(nearest.astype(np.float64)) > np.abs(values)
+    rounded = np.where(larger, np.nextafter(nearest, np.float32(0.0)), nearest)
     lost = ((rounded == 0) & (np.asarray(values) != 0)) | ~np.isfinite(nearest)
     rows = np.atleast_2d(rounded).astype(np.float64)
     if lost.any() or (C is not None and not all(C.for_length(row.size).contains(row) for row in rows)):

@@ -51,10 +51,8 @@ def labels_of(given: Any, name: str, n: int, names: Any, *, own_labels: bool = F
     """
     if callable(given):
         if names is None:
-            raise ValueError(
-                f"{name} is a function of column names, but X has none: in a pipeline, call "
-                'set_output(transform="pandas") on the earlier steps; or give a label for each feature'
-            )
+            advice = 'call set_output(transform="pandas") on the earlier steps; or give a label for each feature'
+            raise ValueError(f"{name} is a function of column names, but X has none: in a pipeline, {advice}")
         given = given(list(names))
     if not isinstance(given, Mapping):
         if isinstance(given, str | bytes) or np.shape(given) != (n,):
@@ -155,11 +153,9 @@ class SparseLinear(SelectorMixin, SparseEstimator):
         check_n_jobs(self.n_jobs)
         y, sample_weight = (to_numpy(one) if on_device(one) else one for one in (y, sample_weight))
         shape: tuple[int, ...] = np.asarray(y).shape if self._several_targets else ()
-        several = {"multi_output": True} if len(shape) == 2 and shape[1] > 1 else {}
-        y = check_numeric(y, "y") if y_numeric else y
-        X, y = validate_X(
-            self, X, y=y, accept_sparse=["csr", "csc"], blocks=True, single=True, y_numeric=y_numeric, **several
-        )
+        allowed: dict[str, Any] = {"multi_output": True} if len(shape) == 2 and shape[1] > 1 else {}
+        allowed |= {"accept_sparse": ["csr", "csc"], "blocks": True, "single": True, "y_numeric": y_numeric}
+        X, y = validate_X(self, X, y=check_numeric(y, "y") if y_numeric else y, **allowed)
         if not isinstance(X, Design):
             check_size(X, "X", getattr(self, "feature_names_in_", None))
         if y_numeric:

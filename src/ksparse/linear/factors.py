@@ -64,16 +64,13 @@ class factors:  # noqa: N801 (called like a function, as scikit-learn's make_col
             own = [column for column, factor in zip(columns, found, strict=True) if factor == name]
             if not own:
                 prefixes = " or ".join(repr(name + separator) for separator in SEPARATORS)
-                raise ValueError(
-                    f"factors names {name!r}, but no column name starts with {prefixes}; the columns are "
-                    f"{', '.join(columns[:8])}"
-                )
+                lacking = f"no column name starts with {prefixes}"
+                raise ValueError(f"factors names {name!r}, but {lacking}; the columns are {', '.join(columns[:8])}")
             steps = {c.partition(TRANSFORMER)[0] for c in own if TRANSFORMER in c and not c.startswith(name)}
             if len(steps) > 1:
-                raise ValueError(
-                    f"factors names {name!r}, which has columns of several steps, {' and '.join(sorted(steps))}: "
-                    f"choose one, for example {min(steps) + TRANSFORMER + name!r}"
-                )
+                held = f"columns of several steps, {' and '.join(sorted(steps))}"
+                advice = f"choose one, for example {min(steps) + TRANSFORMER + name!r}"
+                raise ValueError(f"factors names {name!r}, which has {held}: {advice}")
         return [column if factor is None else factor for column, factor in zip(columns, found, strict=True)]
 
     def _factor(self, column: str) -> str | None:

@@ -246,10 +246,9 @@ def _with_intercept(C: ConvexSet, n: int, loss: LossLike) -> ConvexSet:
     """Return C with a free variable for the intercept."""
     linear = C.for_length(n).as_linear(n)
     if linear is None:
-        raise MissingPieceError(
-            f"C = {C} cannot be combined with an intercept with the {name_of(loss)} loss: use fit_intercept=False, "
-            "or a polyhedral C"
-        )
+        intercept = f"an intercept with the {name_of(loss)} loss"
+        advice = "use fit_intercept=False, or a polyhedral C"
+        raise MissingPieceError(f"C = {C} cannot be combined with {intercept}: {advice}")
     G, E = (np.hstack([rows, np.zeros((len(rows), 1))]) for rows in (linear.G, linear.E))
     lower, upper = np.append(linear.lower, -np.inf), np.append(linear.upper, np.inf)
     return Polyhedron(G, linear.h, E, linear.f, lower=lower, upper=upper)
@@ -334,9 +333,8 @@ def fit_one_by_one(problem_of: Callable[[Vector], LinearProblem], Y: Vector, k: 
 def can_batch_paths(problems: Sequence[LinearProblem], max_k: int) -> bool:
     """Return whether paths can be computed in one batch: dense least squares without constraints, few features."""
     for p in problems:
-        squares = (
-            p.loss.squares() if p.loss.per_feature == 1 and p.C.whole_space and not p.intercept_is_variable else None
-        )
+        plain = p.loss.per_feature == 1 and p.C.whole_space and not p.intercept_is_variable
+        squares = p.loss.squares() if plain else None
         if squares is None or p.forced_in.size or p.forced_out.size:
             return False
         if not design_of(squares.A).entries_in_memory or max_k >= squares.A.shape[0]:
