@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
+from tests.batch.twin import search_all
 
 from ksparse.batch.kernel import search_each
 from ksparse.batch.problem import PERTURBATIONS, BatchData, Incumbents
 from ksparse.batch.rounds import NEAR, SHARED, frequent_supports, rounds_of, search_batch, shared_starts
-from ksparse.batch.vectorised import search_all
 from ksparse.util.compiled import compiled
 
 M, N, K, COUNT = 12, 8, 3, 16

@@ -16,6 +16,12 @@ from ksparse.solve import many
 M, N, COUNT, K = 15, 7, 6, 3
 
 
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """Batch as few columns as these tests have."""
+    monkeypatch.setattr(many, "MANY", 1)
+
+
 @pytest.fixture
 def data(rng):
     A = rng.standard_normal((M, N)) + rng.standard_normal((M, 1))
@@ -321,3 +327,14 @@ def test_an_interrupt_in_a_single_solve_is_reported(monkeypatch):
     assert set(batch.status) == {int(ks.Status.INTERRUPTED)}
     assert not batch.success.any()
     assert [support.size for support in batch.supports] == [1, 1]
+
+
+def test_few_columns_are_solved_one_by_one(data, monkeypatch):
+    """The loop of a batch is not compiled for them."""
+    A, B = data
+    batched = ks.minimize_many(A, B, K, ks.Nonnegative())
+    monkeypatch.setattr(many, "MANY", COUNT + 1)
+    monkeypatch.setattr(many, "search_batch", None)
+    alone = ks.minimize_many(A, B, K, ks.Nonnegative())
+    assert alone.fun == pytest.approx(batched.fun, rel=1e-9)
+    assert alone.success.all()

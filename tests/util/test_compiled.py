@@ -1,10 +1,16 @@
 """Compiled loops and the import of the compiler."""
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from ksparse.util import progress
+from ksparse.util.compiled import Numbers, compiled
 
 PACKAGE = """
 import os, signal
@@ -52,13 +58,17 @@ class cpu_target:
 CALLS = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start this process with SIGINT ignored
+from ksparse.util import progress
 from ksparse.util.compiled import compiled
 
+def length(text):
+    return len(text)
+
 try:
-    compiled(len)("four")
+    compiled(length)("four")
 except KeyboardInterrupt:
     print("interrupted")
-print(compiled(len)("four"))
+print(compiled(length)("four"))
 """
 
 
@@ -69,6 +79,7 @@ def test_an_interrupt_while_numba_is_imported_leaves_it_usable(place, tmp_path):
     (tmp_path / "numba" / "__init__.py").write_text(PACKAGE)
     (tmp_path / "numba" / "core" / "__init__.py").write_text("VALUE = 1\n")
     (tmp_path / "numba" / "core" / "registry.py").write_text(REGISTRY)
+    (tmp_path / "numba" / "core" / "event.py").write_text("class Listener: pass\ndef register(kind, listener): pass\n")
     path = os.pathsep.join([str(tmp_path), *sys.path])
     done = subprocess.run(
         [sys.executable, "-c", CALLS],
@@ -78,3 +89,45 @@ def test_an_interrupt_while_numba_is_imported_leaves_it_usable(place, tmp_path):
         timeout=120,
     )
     assert done.stdout.split() == ["interrupted", "4"], done.stderr
+
+
+def double(x: Numbers) -> None:
+    for i in range(len(x)):
+        x[i] = twice(x[i])
+
+
+def twice(x: float) -> float:
+    return 2.0 * x
+
+
+def test_a_loop_is_compiled_once_with_the_functions_that_it_calls():
+    loop, x = compiled(double), np.array([1.0, -3.0])
+    assert len(loop.signatures) == len(compiled(twice, from_python=False).signatures) == 1  # before any call
+    loop(x)
+    assert x.tolist() == [2.0, -6.0]
+    with pytest.raises(TypeError, match="No matching definition"):
+        loop(np.array([1, 2]))
+    y = np.array([1.0, 2.0])
+    double(y)  # the loop itself is left as it is
+    assert y.tolist() == [2.0, 4.0]
+
+
+def test_a_bar_says_that_a_loop_is_compiled(monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.001)
+    monkeypatch.setattr(progress, "YOUNG", 0.0)
+    drawn, made = [], {}
+
+    class Wall:
+        def draw(self, bars):
+            drawn.extend(bar.what for bar in bars)
+
+        def close(self):
+            pass
+
+    # without a source file numba does not cache it on disk
+    exec("def double(x: 'Numbers') -> 'None':\n    for i in range(len(x)): x[i] *= 2.0", made)
+    x = np.ones(2)
+    with progress.shown_on(Wall):
+        compiled(made["double"])(x)
+    assert x.tolist() == [2.0, 2.0]
+    assert "compiling (once)" in drawn

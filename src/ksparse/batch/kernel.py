@@ -1,6 +1,11 @@
 """Local search for the supports of many right-hand sides, one after the other, as loops to be compiled.
 
-A support is left by the best swap until none gains (formulas in `vectorised`). A perturbation empties some slots of the
+On a support S the best x is M r_S with M = G_SS⁻¹. With P = M G_S, q = r − G_Sᵀx and d = diag(G) − diag(G_SᵀP),
+variable j in the slot of s gains ½(q_j + P_sj x_s/M_ss)²/(d_j + P_sj²/M_ss) − ½x_s²/M_ss: exactly without signs, at
+most that with them. The first swap whose gain is confirmed is taken. An empty slot s holds the variable n + s of the
+identity with r = 0, so that adding a variable is a swap.
+
+A support is left by the best swap until none gains. A perturbation empties some slots of the
 best support and fills them with other variables, or adds variables to 2k and drops the cheapest, then descends. From a
 support that it has not visited the search widens once more, and again while that helps. It ends when each perturbation
 in a row has failed. The default settings do not reach the number of supports that are remembered.

@@ -20,7 +20,7 @@ BEYOND = 5  # by how much k exceeds the largest before it shrinks again: support
 
 @dataclass(frozen=True)
 class BatchState:
-    """A support S of one size per problem (row) with M = G_SS⁻¹, x = M r_S, and P, q and d as in `vectorised`."""
+    """A support S of one size per problem (row) with M = G_SS⁻¹, x = M r_S, and P, q and d as in `kernel`."""
 
     S: Vector
     M: Vector

@@ -9,12 +9,10 @@ import numpy as np
 
 from ksparse.batch.kernel import search_each
 from ksparse.batch.problem import BatchProblem, Incumbents
-from ksparse.batch.vectorised import search_all
 from ksparse.util.arrays import Vector
 from ksparse.util.compiled import compiled
 from ksparse.util.resources import parallel_map
 
-MANY = 64  # right-hand sides from which compiling pays
 POOL = 500  # most frequent supports of other right-hand sides that are considered (chosen on benchmarks/batches.py)
 SHARED = 12  # number of them that a right-hand side is searched from (batches.py)
 NEAR = 3.0  # largest objective of a shared start, as a multiple of that of the incumbent (batches.py)
@@ -43,7 +41,7 @@ def search_batch(
 
     `terms` gives r and ½‖b‖² of a part; `done` is called after each part and returns whether to go on.
     """
-    search = compiled(search_each) if len(best.value) >= MANY else search_all
+    search = compiled(search_each)
     going = True
     for round_ in rounds:
         pool = frequent_supports(problem, best.support) if round_.shared else problem.empty_supports(0)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 BLOCK = 2**21  # maximum entries of one array of a block: swaps of all its right-hand sides
 LONGEST = 256  # maximum number of right-hand sides in a block
+MANY = 64  # right-hand sides from which a batch is faster, although its loop is compiled at the first use
 GRAM = 2**26  # maximum entries of a Gram matrix; for more variables each right-hand side is solved alone
 
 
@@ -248,6 +249,7 @@ def minimize_many(
     request = _BatchRequest(loss, B, k, C, effort, plan.n_jobs, plan.seed, settings, progress_, started)
     signs = _sign_bounds(C, n)
     batched = k > 0 and signs is not None and n * n <= GRAM and design_of(loss.A).entries_in_memory
+    batched = batched and B.shape[1] >= MANY
     with show_progress(checks.check_flag(progress, "progress") or check_integer(verbose, "verbose", 0) > 0):
         return request.solve_batched(*signs) if batched and signs is not None else request.solve_one_by_one()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -10,6 +11,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from ksparse.util.arrays import Vector
+from ksparse.util.progress import bar
 
 # annotations that fix the type of an argument, for loops that are compiled in one version: contiguous arrays
 Numbers: TypeAlias = Vector
@@ -43,7 +45,24 @@ def _import_numba() -> Any:
     target = import_module("numba.core.registry").cpu_target
     target.typing_context.refresh()
     target.target_context.refresh()
+    event: Any = import_module("numba.core.event")
+    event.register("numba:compile", _notice(event.Listener))
     return import_module("numba")
+
+
+def _notice(listener: Any) -> Any:
+    """Return a listener of numba that opens a progress bar while it compiles."""
+    opened = threading.local()  # the bars of each thread: a compilation may begin another
+
+    class Notice(listener):  # type: ignore[misc]
+        def on_start(self, event: Any) -> None:
+            opened.bars = [*getattr(opened, "bars", []), bar("compiling (once)")]
+            opened.bars[-1].__enter__()
+
+        def on_end(self, event: Any) -> None:
+            opened.bars.pop().__exit__(None, None, None)
+
+    return Notice()
 
 
 @cache
@@ -56,14 +75,15 @@ def compiled(loop: Callable[..., Any], *, from_python: bool = True) -> Callable[
     """
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
     options |= {"no_cpython_wrapper": not from_python, "no_cfunc_wrapper": True, "no_rewrites": True}
-    known, hints = loop.__globals__, loop.__annotations__
+    types = {name: _TYPES.get(hint, "") for name, hint in loop.__annotations__.items()}
+    returned = types.pop("return", "")
+    signature = [f"{returned}({', '.join(types.values())})"] if returned and all(types.values()) else []
+    known = loop.__globals__
     functions = {name: known[name] for name in loop.__code__.co_names if isinstance(known.get(name), FunctionType)}
     called = {name: each for name, each in functions.items() if each.__module__ == loop.__module__}
     if called:
         helpers = {name: compiled(each, from_python=False) for name, each in called.items()}
         loop = FunctionType(loop.__code__, known | helpers, loop.__name__)
-    *types, returned = (_TYPES.get(hint, "") for hint in hints.values())
-    signature = [] if "" in (*types, returned) else [f"{returned}({', '.join(types)})"]
     njit: Any = _numba().result().njit
     try:
         quick: Callable[..., Any] = njit(*signature, cache=True, **options)(loop)

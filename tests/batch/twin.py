@@ -1,12 +1,4 @@
-"""The search of `kernel` by NumPy arrays, for so few right-hand sides that compiling would take longer.
-
-All right-hand sides of a part take each step together.
-
-On a support S the best x is M r_S with M = G_SS⁻¹. With P = M G_S, q = r − G_Sᵀx and d = diag(G) − diag(G_SᵀP),
-variable j in the slot of s gains ½(q_j + P_sj x_s/M_ss)²/(d_j + P_sj²/M_ss) − ½x_s²/M_ss: exactly without signs, at
-most that with them. The first swap whose gain is confirmed is taken. An empty slot s holds the variable n + s of the
-identity with r = 0, so that adding a variable is a swap.
-"""
+"""The search of `kernel` by NumPy arrays, all right-hand sides of a part together: a second way, to compare."""
 
 from __future__ import annotations
 
