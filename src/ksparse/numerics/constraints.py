@@ -70,12 +70,6 @@ class Linear:
         return cls(low, high, G, h, E, f)
 
     @property
-    def signs_and_equations(self) -> bool:
-        """Whether all constraints are signs and equations."""
-        signs = np.isin(self.lower, (-np.inf, 0.0)).all() and np.isin(self.upper, (np.inf, 0.0)).all()
-        return bool(signs) and not self.h.size
-
-    @property
     def equations_only(self) -> bool:
         """Whether there are no inequalities and no finite bounds."""
         return not (self.h.size or np.isfinite(self.lower).any() or np.isfinite(self.upper).any())

@@ -75,7 +75,10 @@ class Capabilities:
         self.gains_are_bounds = self.exact_evaluation and sure and not self.spectral and not two_sided
         # a KKT inverse can follow the support: a convex quadratic over a polyhedron
         self.allows_updates = self.treated_as_convex and quadratic and linear is not None and not two_sided
-        self.signs_and_equations = linear is not None and not problem.floors.any and linear.signs_and_equations
+        self.signs_and_equations = False
+        if linear is not None and not problem.floors.any and not linear.h.size:
+            signs = np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isin(linear.upper, (np.inf, 0.0)).all()
+            self.signs_and_equations = bool(signs)
         self.signs_and_one_equation = self.signs_and_equations and linear is not None and linear.f.size <= 1
 
     def model_at(self, x: Vector) -> QuadraticModel | None:
