@@ -142,7 +142,7 @@ def larger_eigenvalue(a: Vector, b: Vector, c: Vector) -> Vector:
 
 
 def is_swap_optimal(problem: SupportProblem, at: Candidate) -> bool:
-    """Return whether it is proved that no swap improves: by the upper bound, or by evaluating the swaps above it."""
+    """Return whether it is proved that no swap improves: by an upper bound, or by a factorisation if that is larger."""
     model, inactive = problem.quadratic, problem.inactive(at.support)
     if (at.support.size < problem.k and inactive.size) or problem.rules.group is not None:
         return False
@@ -157,19 +157,21 @@ def is_swap_optimal(problem: SupportProblem, at: Candidate) -> bool:
     all_squares = squares.sum(axis=0)
     present = (model.constant - target) / float(at.x @ at.x)
     rounding = at.support.size * (8.0 * EPS + model.noise.entry_error) * scale
-    tried = 0
+    undecided: list[Vector] = []
     for j in np.flatnonzero(~np.isin(at.support, problem.forced)):
         others = np.delete(np.arange(at.support.size), j)
         without = _upper_bound(V[np.ix_(others, at.support[others])], at.x[others], rounding) if others.size else 0.0
         coupling = scale * np.sqrt(np.maximum(all_squares - squares[j], 0.0)) + rounding
         bound = larger_eigenvalue(np.full(inactive.size, without), coupling, variances) + rounding
-        for i in np.flatnonzero(~(bound <= present)):
-            support = np.append(at.support[others], inactive[i])
-            if not problem.allows(support):
-                continue
-            tried += 1
-            if 3 * tried > 2 * problem.settings.proved or problem.expired or problem.lower_bound(support) < target:
-                return False
+        supports = (np.append(at.support[others], i) for i in inactive[~(bound <= present)])
+        undecided += [support for support in supports if problem.allows(support)]
+        if 3 * len(undecided) > 2 * problem.settings.proved or problem.expired:
+            return False
+    least = present - rounding - 8.0 * EPS * at.support.size * present
+    for support in undecided:
+        W = -0.5 * model.block(support)
+        if problem.expired or not is_positive_definite(least * np.eye(len(W)) - W):
+            return False
     return True
 
 
