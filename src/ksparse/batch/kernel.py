@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.util.compiled import Mask, Numbers, PlaceCube, Places, PlaceTable, Table
+from ksparse.util.compiled import Mask, Numbers, PlaceCube, Places, PlaceTable, Table, inlined
 
 MIN_RELATIVE_GAIN = 1e-9  # of what is left of ½‖b‖²: least gain of a move
 ROUNDING_TOL = 1e-14  # of ½‖b‖²: rounding of arithmetic on the Gram matrix
@@ -181,6 +181,7 @@ def descend(
         T[leaving] = entering
 
 
+@inlined
 def mark_visited(visited: Places, hash_keys: Places, S: Places) -> bool:
     """Mark a support, whatever the order of its slots, unless many are marked; return whether it was marked before."""
     key = 0
@@ -197,6 +198,7 @@ def mark_visited(visited: Places, hash_keys: Places, S: Places) -> bool:
     return False
 
 
+@inlined
 def solve(G: Table, r: Numbers, size: int, T: Places, M: Table, x: Numbers) -> None:
     """Compute M = G_TT⁻¹ by Gauss–Jordan steps and x = M r_T, of the first slots."""
     for s in range(size):
@@ -219,6 +221,7 @@ def solve(G: Table, r: Numbers, size: int, T: Places, M: Table, x: Numbers) -> N
             x[s] += M[s, t] * r[T[t]]
 
 
+@inlined
 def drop(slot: int, n: int, size: int, T: Places, M: Table, x: Numbers) -> None:
     """Empty a slot of M, x and T."""
     for s in range(size):
@@ -233,6 +236,7 @@ def drop(slot: int, n: int, size: int, T: Places, M: Table, x: Numbers) -> None:
     M[slot, slot], x[slot], T[slot] = 1.0, 0.0, n + slot
 
 
+@inlined
 def drop_wrong_signs(signed: Mask, n: int, size: int, T: Places, M: Table, x: Numbers) -> None:
     """Drop the variables of the wrong sign, the cheapest first."""
     while True:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from ksparse.util.arrays import Vector
 from ksparse.util.progress import bar
@@ -20,6 +20,7 @@ Places: TypeAlias = Vector
 PlaceTable: TypeAlias = Vector
 PlaceCube: TypeAlias = Vector
 Mask: TypeAlias = Vector
+T = TypeVar("T")
 _TYPES = {
     "Numbers": "f8[::1]", "Table": "f8[:, ::1]", "Places": "i8[::1]", "PlaceTable": "i8[:, ::1]",
     "PlaceCube": "i8[:, :, ::1]", "Mask": "b1[::1]",
@@ -65,6 +66,12 @@ def _notice(listener: Any) -> Any:
     return Notice()
 
 
+def inlined(loop: T) -> T:
+    """Mark a short function whose calls are too many to be calls: its code takes their place."""
+    loop.inlined = True  # type: ignore[attr-defined]
+    return loop
+
+
 @cache
 def compiled(loop: Callable[..., Any], *, from_python: bool = True) -> Callable[..., Any]:
     """Return the loop compiled to machine code, with the functions of its module that it calls.
@@ -75,6 +82,7 @@ def compiled(loop: Callable[..., Any], *, from_python: bool = True) -> Callable[
     """
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
     options |= {"no_cpython_wrapper": not from_python, "no_cfunc_wrapper": True, "no_rewrites": True}
+    options |= {"forceinline": hasattr(loop, "inlined")}
     types = {name: _TYPES.get(hint, "") for name, hint in loop.__annotations__.items()}
     returned = types.pop("return", "")
     signature = [f"{returned}({', '.join(types.values())})"] if returned and all(types.values()) else []
