@@ -30,7 +30,7 @@ KINDS = [name for name in NAMESPACES if "torch" not in name and "cuda" not in na
 class SquaredHinge(ks.DataFit):
     """Σᵢ wᵢ ½ max(0, 1 − yᵢ(Ax)ᵢ)², labels y in {−1, 1}."""
 
-    skip_self_check = True
+    skip_self_check = True  # automatic for classes in ksparse
     target = "y"
     steepest = 1.0
 
@@ -58,7 +58,7 @@ class SquaredHinge(ks.DataFit):
 class HalfSpace(ks.ConvexSet):
     """aᵀx ≤ b, b ≥ 0."""
 
-    skip_self_check = True
+    skip_self_check = True  # automatic for classes in ksparse
     _data = ("a",)
 
     def __init__(self, a, b):
@@ -262,7 +262,7 @@ def test_every_path_on_the_page_exists():
 @pytest.mark.parametrize(
     ("title", "bases", "others"),
     [
-        ("Add a loss", [ks.DataFit, QuadraticForm], {"inf"}),
+        ("Add a loss", [ks.DataFit, QuadraticForm], {"inf", "check_loss_of_target", "_target"}),
         ("Add a set", [ks.ConvexSet], set()),
         ("Add a penalty", [ks.Separable, L1Based], set()),
         ("Add a method", [ks.Method, State], set()),
