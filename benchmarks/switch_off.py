@@ -27,6 +27,7 @@ import ksparse as ks
 from ksparse.batch.problem import BatchProblem
 from ksparse.data import operator
 from ksparse.datasets import communities, diabetes, digits, riboflavin, table5, unmixing
+from ksparse.search import starts
 from ksparse.search.candidate import SearchOutcome
 from rules import grouped
 from suite.contenders.ours import pieces
@@ -154,6 +155,10 @@ def without_widening(problem: Any, *rest: Any, perturbations: Any = BatchProblem
     return found
 
 
+def without_negative_curvature(name: str, *rest: Any, as_start: Any = starts._as_start) -> Any:
+    return iter(()) if name == "negative curvature" else as_start(name, *rest)
+
+
 SEARCH, STARTS = "ksparse.search.", "ksparse.search.starts."
 # by name: families, and settings or what replaces a function
 PARTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
@@ -170,6 +175,7 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "random starts": (OTHERS, {"drawn": 0}),
     "hard thresholding": (OTHERS, {f"{STARTS}_hard_thresholding": nothing}),
     "penalised starts": (OTHERS, {f"{STARTS}_penalised": nothing}),
+    "start by negative curvature": (("gradients",), {f"{STARTS}_as_start": without_negative_curvature}),
     "search on models": (("genes", "logistic"), {"large": 2**62}),
     "restarts on models": (("genes",), {"restarts": 0}),
     "descent before the proof": (
