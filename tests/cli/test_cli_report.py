@@ -81,7 +81,7 @@ def test_a_report_shows_the_gap_and_neighbouring_k(pages):
     assert "proved optimal" in page or "(proved)" in page
     assert "lower bound" in page
     assert "3 (selected)" in page
-    assert "Nearly equal columns, of which either may be chosen: bp and same" in page
+    assert "Almost perfectly correlated columns, of which either may be chosen: bp and same" in page
     values = [float(value) for value in re.findall(r"<td>\d+(?: \(selected\))?</td><td>([-\d.e]+)</td>", page)]
     assert len(values) == 7  # k = 1 to 7
     assert all(np.diff(values) <= 1e-9)

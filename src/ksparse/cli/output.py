@@ -149,7 +149,10 @@ class Output:
 
 
 def harmless(cell: Any) -> Any:
-    """Return a cell with an apostrophe before text that a spreadsheet would run; numbers stay, also as text."""
+    """Return a cell with an apostrophe before text that a spreadsheet would run.
+
+    Numbers, also numbers given as text, are unchanged.
+    """
     if not isinstance(cell, str) or not cell.startswith(FORMULA):
         return cell
     with suppress(ValueError):
@@ -164,7 +167,7 @@ def bare(cell: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return the text with escaped control characters, which could command the terminal."""
+    """Return the text with control characters escaped, since a terminal would obey them."""
     return "".join(repr(c)[1:-1] if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text)
 
 
@@ -187,7 +190,7 @@ def facts(result: Result) -> dict[str, Any]:
     return found
 
 
-NEIGHBOURS = 4  # values of k on either side of -k
+NEIGHBOURS = 4  # values of k on either side of the value of the option -k
 EQUAL_CORRELATION = 0.9999
 MAX_COMPARED = 1_000  # columns of which all pairs are compared
 MAX_BARS = 20
@@ -274,7 +277,7 @@ def warnings_of(X: Vector, names: Sequence[str]) -> list[str]:
         equal = np.argwhere(np.triu(np.abs(Z.T @ Z / rows) > EQUAL_CORRELATION, 1))
         if len(equal):
             pairs = _listed(f"{names[i]} and {names[j]}" for i, j in moving[equal].tolist())
-            found.append(f"Nearly equal columns, of which either may be chosen: {pairs}.")
+            found.append(f"Almost perfectly correlated columns, of which either may be chosen: {pairs}.")
     return found
 
 

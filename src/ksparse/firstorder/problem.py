@@ -147,7 +147,7 @@ class Problem:
         self.curvature_g1 = penalty.smooth_curvature or 0.0
         self.products = counts or Products()
         self._scale: float | None = None  # ‖∇f(0)‖, set by `measure_scale`
-        self.curvature_unit = 1.0  # set by a step rule, like the next
+        self.curvature_unit = 1.0  # set by a step rule, as is `reference_curvature`
         self.reference_curvature = 0.0  # curvature of f along the first direction
         self.C = C.for_length(self.n).like(self.zeros())
 
@@ -160,7 +160,7 @@ class Problem:
         return Point(self, x)
 
     def point_from(self, point: Point) -> Point:
-        """Return a point of another problem with the same φ and C as one of this problem, with its image, φ and ∇φ."""
+        """Convert a point of another problem with the same φ and C into one of this problem; keep image, φ and ∇φ."""
         copied, known = Point(self, point.x), vars(point)
         vars(copied).update({name: known[name] for name in ("image", "phi", "gradient") if name in known})
         return copied
@@ -175,13 +175,14 @@ class Problem:
 
     def F(self, point: Point) -> float:
         """Return F(x) = f(x) + g1(x) − g2(x), for x in C."""
+        # a point of the problem whose penalty is not split into g1 − g2 (`Undivided`) has the same g
         if point.F_value is None:
-            own = point.problem is self  # the undivided penalty has the same g
+            own = point.problem is self
             point.F_value = point.phi + (point.g if own else self.penalty.value(point.x))
         return point.F_value
 
     def read(self, point: Point, *numbers: float) -> list[float]:
-        """Return the numbers as floats, and make F of the point a float, in one read from a device.
+        """Return the numbers, and store F(point), as floats, with one read from the device.
 
         If φ may be unbounded below, max |xᵢ| is read with them.
         """
@@ -197,7 +198,7 @@ class Problem:
 
     def subgradient_g2(self, point: Point) -> Array:
         """Return one s(x) ∈ ∂g2(x)."""
-        # with the penalty undivided, g2 is another function
+        # a point of the problem with `Undivided` has another g2
         return point.subgradient if point.problem is self else self.penalty.subgradient_g2(point.x)
 
     @property
@@ -216,13 +217,13 @@ class Problem:
         return self.loss.curvature_at(point.x, point.image, d.x, d.image) + self.curvature_g1 * norm(d.x) ** 2
 
     def lipschitz(self) -> float:
-        """Return L, a Lipschitz constant of ∇f: L_φ, plus 2ρ for the ℓ2 penalty."""
+        """Return L, a Lipschitz constant of ∇f: L_φ, plus 2ρ for `TopK2`, whose g1 is part of f."""
         return self.loss.lipschitz() + self.curvature_g1
 
     def measure_scale(self, point: Point) -> None:
         """Compute ‖∇f(0)‖, the scale of relative residuals, without a product for the image of 0.
 
-        If 0 is not in C, a custom φ may be undefined there: use the point of C nearest to 0.
+        If 0 is not in C, a custom φ may be undefined at 0: use the point of C nearest to 0.
         """
         if self._scale is not None:
             return

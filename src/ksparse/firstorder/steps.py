@@ -12,7 +12,7 @@ from ksparse.util.arrays import Array, dot, epsilon, minus_scaled, norm, norms, 
 from ksparse.util.checks import check_number
 
 SPAN = 1e60  # largest factor by which a line search raises l: l_max / l_min
-VANISHED = 1e-15  # a curvature below this fraction of ‖∇f‖/‖x‖ is rounding, as for a saturated loss
+VANISHED = 1e-15  # a curvature below this fraction of ‖∇f − s‖/max(‖x‖, 1) is rounding, as for a saturated loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +103,17 @@ class FixedStep:
         gradient = problem.grad_f(y)
         z = _prox_step(problem, y, gradient, s, memory.l)
         moved, gradient_norm = problem.read(z, *norms(z.x - y.x, gradient))
-        return _finish(problem, z, memory, moved, gradient_norm)  # y is not kept: vectors fill the memory
+        # y is not stored: the rule does not need it, and it would cost memory
+        return _finish(problem, z, memory, moved, gradient_norm)
 
 
 @dataclass(frozen=True)
 class Backtracking:
-    """Backtracking line search from a Barzilai–Borwein start (paper, eqs. backtracking and BBrule).
+    """Backtracking line search from a Barzilai–Borwein start (the paper's PDCA with backtracking).
 
     Start at ``l = ⟨Δx, Δ∇f⟩/⟨Δx, Δx⟩`` and set ``l ← ηl`` until ``F(z) ≤ F(y) − (σl/2)‖z − y‖²``. The factor l is
-    GIST's; without it, as printed in the paper, the rule depends on the units of φ. If y is outside C, F(y) = ∞, and
-    the test is the descent lemma.
+    GIST's; without it, as printed in the paper, the rule depends on the units of φ. The test is the descent lemma if
+    F(y) = ∞ (y outside C or the domain of g1), or if s is taken at another point (pDCAₑ).
 
     Parameters
     ----------
@@ -121,9 +122,11 @@ class Backtracking:
     eta : float, default=2.0
         η > 1, the factor by which l grows.
     shrink : float, default=16.0
-        Largest factor by which l falls from one step to the next: each increase costs a product with the data.
+        Largest factor by which l may fall from one step to the next. If it falls too far, trials must raise it again,
+        and each costs a product with the data.
     l_min : float, default=1e-30
-        Smallest l, relative to the curvature along the first direction (or to ‖∇f‖/‖x‖ if that curvature is 0).
+        Smallest l, relative to the curvature along the first direction (or to ‖∇f − s‖/max(‖x‖, 1), s ∈ ∂g2(x), if
+        that curvature is 0 to rounding).
     l_max : float, default=1e30
         Largest l, in the same unit.
 
@@ -164,7 +167,7 @@ class Backtracking:
         return min(max(l, self.l_min * problem.curvature_unit), self.l_max * problem.curvature_unit)
 
     def _barzilai_borwein(self, problem: Problem, memory: StepMemory, dx_dx: float, dx_dg: float) -> float:
-        """Return the initial l from ⟨Δx, Δx⟩ and ⟨Δx, Δ∇f⟩ (eq. BBrule, which prints 1/l)."""
+        """Return the initial l from ⟨Δx, Δx⟩ and ⟨Δx, Δ∇f⟩; the paper's Barzilai–Borwein rule gives 1/l."""
         if dx_dx == 0:
             return memory.l
         # along a direction of zero or negative curvature the last l is too large: halve it

@@ -98,7 +98,7 @@ class SparseClassifier(ClassifierMixin, SparseLinear):
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, str, list[Any]]:
         """Validate the data and set `classes_`; return X, y, weights, the loss and the target of each model.
 
-        A target is 0 and 1 (logistic) or class numbers (multinomial). Rows of weight 0 do not add classes.
+        A target holds 0 and 1 (logistic) or class numbers (multinomial). Rows of weight 0 do not add classes.
         """
         X, y, sample_weight = self._validated(X, y, sample_weight)
         check_classification_targets(y)

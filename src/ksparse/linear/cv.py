@@ -56,7 +56,7 @@ class SparseRegressorCV(KSelectionMixin, SparseRegressor):
     5
     """
 
-    # no parameters of this class
+    # parameters of `SparseRegressor` that this class does not have
     k: ClassVar[Any] = None  # type: ignore[misc]
     gap: ClassVar[None] = None  # type: ignore[misc]
     multi_output: ClassVar[str] = "common"  # type: ignore[misc]
@@ -135,7 +135,7 @@ class SparseClassifierCV(KSelectionMixin, SparseClassifier):
     """
 
     alpha: float = 1e-4
-    # no parameters of this class
+    # parameters of `SparseClassifier` that this class does not have
     k: ClassVar[Any] = None  # type: ignore[misc]
     gap: ClassVar[None] = None  # type: ignore[misc]
 

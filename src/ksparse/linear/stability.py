@@ -54,7 +54,8 @@ class Stability:
     def expected_false(self) -> float:
         """Bound q²/(0.8 n) on the expected number of noise features among those with frequency of at least 0.9.
 
-        Here q is the mean number of selected features (Meinshausen and Bühlmann 2010).
+        Here q is the mean number of selected features and n the number of features. The bound assumes `fraction=0.5`
+        and exchangeable noise features (Meinshausen and Bühlmann 2010).
         """
         return float(self.selected.sum(axis=1).mean() ** 2 / (0.8 * self.selected.shape[1]))
 
@@ -67,8 +68,8 @@ class Stability:
         """Return a table with one row per feature, the most frequent first."""
         import pandas as pd
 
-        table = pd.DataFrame({"feature": self.names, "share": self.frequencies})
-        return table.sort_values("share", ascending=False, kind="stable")
+        table = pd.DataFrame({"feature": self.names, "frequency": self.frequencies})
+        return table.sort_values("frequency", ascending=False, kind="stable")
 
     def __repr__(self) -> str:
         stable = ", ".join(self.stable()) or "no feature"
@@ -105,7 +106,7 @@ def selection_stability(
     Returns
     -------
     Stability
-        Selected features of each copy, with `frequencies`, `stable(share)` and `expected_false`.
+        Selected features of each copy, with `frequencies`, `stable(least)` and `expected_false`.
 
     Raises
     ------

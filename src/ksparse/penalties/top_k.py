@@ -1,4 +1,4 @@
-"""The top-(k,1) penalty (Gotoh, Takeda, Tono 2017) and the paper's top-(k,2) penalty (eq. l2penalty)."""
+"""The top-(k,1) penalty (Gotoh, Takeda, Tono 2017) and the paper's top-(k,2) penalty."""
 
 from __future__ import annotations
 

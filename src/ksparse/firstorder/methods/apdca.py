@@ -43,7 +43,8 @@ class APDCA(Method):
     eta : float, default=0.8
         η in (0, 1], the weight of the past in the mean c.
     adaptive : bool, default=False
-        Whether to restart the extrapolation when it points uphill, as in `PDCAe`; the paper leaves this open.
+        Whether to restart the extrapolation when it points in an ascent direction, as in `PDCAe`; the paper leaves
+        this open.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """DC algorithms whose subproblems need a convex solver: ℓ1-DCA and MIP-DCA.
 
-ℓ1-DCA (Gotoh, Takeda, Tono 2017) uses the top-(k,1) penalty over any C (paper, eq. naiveDCdecomp), MIP-DCA
-(Thiao, Pham Dinh, Le Thi 2010) uses relaxed indicators u ∈ [0, 1]ⁿ (paper,
-eq. concavepenalty).
+ℓ1-DCA (Gotoh, Takeda, Tono 2017) uses the top-(k,1) penalty over any C, MIP-DCA (Thiao, Pham Dinh, Le Thi 2010) uses
+relaxed indicators u ∈ [0, 1]ⁿ.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class GIST(WithUndividedPenalty, PDCA):
 
 
 class L1PDCA(PDCA):
-    """PDCA on the top-(k,1) penalty, over sets with a closed-form soft threshold (paper, eq. l1PDCAsubprob).
+    """PDCA on the top-(k,1) penalty, over sets with a closed-form soft threshold (Gotoh, Takeda, Tono 2017).
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class L1PDCA(PDCA):
 class IHT(PDCA):
     """Iterative hard thresholding: project x⁽ᵗ⁾ − ∇φ(x⁽ᵗ⁾)/l onto the k-sparse points of C.
 
-    It is PDCA with the constraint ‖x‖₀ ≤ k as g₁ (Bertsimas, King, Mazumder 2016; paper, eq. IHTsubprob). The
+    It is PDCA with the constraint ‖x‖₀ ≤ k as g₁ (Bertsimas, King, Mazumder 2016). The
     projection onto the k-sparse points of C must have a closed form.
 
     Parameters

@@ -51,7 +51,7 @@ class PDCAe(Method):
     restart : int, default=200
         Number of steps between resets of β to 0.
     adaptive : bool, default=True
-        Whether to reset β when the extrapolation points uphill too.
+        Whether to reset β also when the extrapolation points in an ascent direction.
     extrapolate : bool, default=True
         Whether to extrapolate; False keeps β = 0.
 
@@ -91,6 +91,6 @@ class PDCAe(Method):
         theta_prev, theta, t = s.theta, (1.0 + math.sqrt(1.0 + 4.0 * s.theta**2)) / 2.0, s.t + 1
         d = x.x - s.x.x
         momentum, change, length = read(dot(y.x - x.x, d) if self.adaptive else 0.0, *norms(d, x.x))
-        if t % self.restart == 0 or momentum > 0:  # the extrapolation points uphill
+        if t % self.restart == 0 or momentum > 0:  # the extrapolation points in an ascent direction
             theta_prev = theta = 1.0
         return PDCAeState(s.x, x, theta_prev, theta, t, beta, step.memory, step.residual, change, length)
