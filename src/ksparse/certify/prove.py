@@ -82,7 +82,7 @@ def stop_status(error: BaseException) -> Status:
 
 
 def _cause(status: Status) -> str:
-    """Return why a run was stopped, without what a single result adds in brackets."""
+    """Return why a run was stopped: the message of its status without the part in brackets."""
     return status.message.split(" (")[0]
 
 
@@ -161,10 +161,10 @@ def _why_unbounded(problem: SupportProblem) -> str:
 
 
 def families_of(problem: SupportProblem, best: Candidate) -> list[Family]:
-    """Return how the problem is bounded, in parts; raise `NoBoundError` if it cannot be.
+    """Return the families that bound the problem, one per part; raise `NoBoundError` if there is none.
 
-    If minimum sizes of nonzeros admit k variables only among the smallest, supports of k are a part of their own, with
-    few variables; the rest has fewer than k, and its relaxation is much closer.
+    If only variables with small minimum sizes can be in a support of k, such supports are a part of their own, with few
+    variables. The other supports have fewer than k variables, and their relaxation is much tighter.
     """
     whole = family_of(problem, best)
     k, parts, linear = problem.k, list[Family](), problem.linear
@@ -182,7 +182,7 @@ def families_of(problem: SupportProblem, best: Candidate) -> list[Family]:
 
 
 def family_of(problem: SupportProblem, best: Candidate, most: float | None = None, exactly: bool = False) -> Family:
-    """Return how the problem is bounded; raise `NoBoundError` if it cannot be.
+    """Return the family that bounds the problem; raise `NoBoundError` if there is none.
 
     Only values up to `most` count, by default that of `best`; `exactly` excludes supports of fewer than k variables.
     """
@@ -219,8 +219,8 @@ def enumerate_near_optimal(
 ) -> tuple[list[Candidate], str, int]:
     """Return the best points of all supports that are within a fraction of the best value, the best first.
 
-    Return with them why there may be others, or "", and the number of nodes. If the search was stopped (`searched`), or
-    there is no lower bound, the supports are those that the search has evaluated.
+    Also return why the list may be incomplete, or "", and the number of nodes. If the search was stopped (`searched`)
+    or there is no lower bound, the supports are those that the search has evaluated.
     """
     trees, scale, note = list[Tree](), 1.0, _cause(searched) if searched.early else ""
 

@@ -158,7 +158,7 @@ def root_mean_square(Z: Vector, share: Vector) -> Vector:
 
 
 def fits_one_pass(A: Any) -> bool:
-    """Whether `both_products` can be used for a matrix, and pays."""
+    """Return whether `both_products` can be used for a matrix, and pays."""
     large = isinstance(A, np.ndarray) and A.nbytes >= ONE_PASS_BYTES
     return large and A.dtype in (np.float32, np.float64) and bool(A.flags.c_contiguous)
 

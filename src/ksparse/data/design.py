@@ -86,7 +86,7 @@ class Design(ABC):
         return np.zeros(0, dtype=self.dtype)
 
     def hides_columns(self, weighted: bool) -> bool:
-        """Whether diag(AᵀDA), or diag(AᵀA) if not `weighted`, takes one product for each of too many columns."""
+        """Return whether diag(AᵀDA), or diag(AᵀA) if not `weighted`, takes one product for each of too many columns."""
         return False
 
     @property

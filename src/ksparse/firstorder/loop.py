@@ -28,7 +28,7 @@ class Run:
     """Result of a run."""
 
     point: Point  # the best point
-    last: Array  # x of the last iteration; may be nearer to stationary if F of both is equal to rounding
+    last: Array  # x of the last iteration; may be closer to a stationary point if F of both is equal to rounding
     status: Status
     nit: int
     l: float  # noqa: E741  # of the last step
@@ -172,7 +172,7 @@ class _Driver:
         return Status.SETTLED if settled or float(s.residual) <= stopping.tol_residual else None
 
     def _small_change(self, F: float, F_before: float, before: Any) -> bool:
-        """Whether the last step changed F (or x) by no more than the tolerance."""
+        """Return whether the last step changed F (or x) by no more than the tolerance."""
         tol = self.stopping.tol
         if (self.stopping.rule or self.method.stop) == "step":
             change, length = getattr(self.s, "change", None), getattr(self.s, "length", None)
@@ -195,10 +195,10 @@ class _Driver:
 
 
 def _decreases_linearly(problem: Problem, mark: _Mark, x: Point) -> bool:
-    """Whether F falls at no less than half the rate seen from `mark` to x after 10², 10⁴ and 10⁶ times that move.
+    """Return whether F falls at half its rate from `mark` to x or faster up to 10², 10⁴ and 10⁶ times that move.
 
-    C must also contain points far in this direction. An F that is bounded below rarely passes. This detects a linear
-    decrease without end if the curvature of a penalty keeps the steps from growing geometrically.
+    C must also contain points far in this direction. An F that is bounded below rarely passes this test. It detects a
+    linear decrease without end if the curvature of a penalty keeps the steps from growing geometrically.
     """
     d, drop = x.x - mark.x, mark.F - problem.F(x)
     if problem.loss.least > -math.inf or not drop > 1e-12 * abs(problem.F(x)):
@@ -223,13 +223,13 @@ def _curvature_terms(loss: Loss, d: Array) -> float:
 
 
 def _is_recession_direction(problem: Problem, begin: Array, x: Array) -> bool:
-    """Whether C contains points almost arbitrarily far from `begin` in the direction of x."""
+    """Return whether C contains points almost arbitrarily far from `begin` in the direction of x."""
     end, d = largest_safe_entry(x), x - begin
     return norm_inf(problem.project_to_domain(x + end * (d / norm(d))).x) >= 1e-3 * end
 
 
 class _RunReporter(VerboseLogging):
-    """Print a table of the run: for verbose = 1 every 100th iteration, for 2 every 10th, for 3 each one."""
+    """Table of a run in the log: for verbose = 1 every 100th iteration, for 2 every 10th, for 3 each one."""
 
     @property
     def every(self) -> int:

@@ -40,7 +40,7 @@ class Step:
 
 
 class StepRule(Protocol):
-    """Chooses l for one step from a point."""
+    """Rule that chooses l for one step from a point."""
 
     def start(self, problem: Problem, x: Point) -> StepMemory:
         """Return the memory before the first step."""

@@ -230,7 +230,7 @@ class KSelectionMixin(SparseLinear):
 
 
 def _distinct_rows(X: Any, weight: Any) -> int:
-    """Return the number of distinct rows with positive weight; of more than 1,000 rows, their number."""
+    """Return the number of distinct rows with positive weight; for more than 1,000 rows, the number of all of them."""
     rows = X if weight is None else X[weight > 0]
     if rows.shape[0] > 1_000:
         return int(rows.shape[0])
@@ -258,7 +258,7 @@ def information_criterion(
 
 
 def row_counts(weight: Vector | None, rows: int) -> Vector:
-    """Return weights as numbers of rows: integers are repetitions; others are scaled to sum to the rows with weight."""
+    """Return weights as numbers of rows: integers as given, others scaled to sum to the number of rows with weight."""
     if weight is None:
         return np.ones(rows)
     if (weight == np.round(weight)).all():

@@ -106,7 +106,7 @@ class QuadraticForm(Loss):
         return self._is_convex(self.precision)
 
     def _is_convex(self, precision: float) -> bool:
-        """Whether a·H is positive semidefinite up to the rounding of entries of the given precision."""
+        """Return whether a·H is positive semidefinite up to the rounding of entries of the given precision."""
         H = (1.0 if self.a >= 0 else -1.0) * dense(self.matrix).astype(np.float64)
         diagonal = np.diag(H)
         if (diagonal < 0).any() or H[diagonal == 0].any():

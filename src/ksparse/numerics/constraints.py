@@ -118,7 +118,7 @@ class ActivityBounds:
         self.most = right + ROUNDED * np.abs(right)
 
     def proves_infeasible(self, support: Vector | slice) -> bool:
-        """Whether a row or an equation, or a row together with an equation, cannot be satisfied on a support."""
+        """Return whether a row or an equation, or a row together with an equation, cannot be satisfied on a support."""
         if (self.least[:, support].sum(axis=1) > self.most).any():
             return True
         whole, right = self.linear, self.most[: self.linear.h.size]

@@ -52,7 +52,7 @@ def largest_eigenvalue(apply: Apply, n: int, kind: Array) -> float:
 
 
 def is_positive_definite(H: Vector) -> bool:
-    """Whether H has a Cholesky factorisation."""
+    """Return whether H has a Cholesky factorisation."""
     with suppress(np.linalg.LinAlgError):
         np.linalg.cholesky(H)
         return True
@@ -60,7 +60,7 @@ def is_positive_definite(H: Vector) -> bool:
 
 
 def has_negative_eigenvalue(apply: Apply, n: int, kind: Array, size: float) -> bool:
-    """Whether Lanczos finds a negative eigenvalue, beyond rounding, of a symmetric operator of norm at most `size`."""
+    """Return whether Lanczos finds a negative eigenvalue, beyond rounding, of a symmetric operator of norm ≤ `size`."""
     for low, _ in _ends(apply, n, kind):
         if low.theta < -TOL * size:
             return True  # Ritz values lie inside the spectrum

@@ -154,7 +154,7 @@ def minimize_by_projection(
 
 
 def is_unbounded_below(H: Vector, c: Vector, project: Callable[[Vector], Vector], ended: ProjectedGradientRun) -> bool:
-    """Whether the quadratic keeps decreasing in C at the rate of the second half of the steps."""
+    """Return whether the quadratic keeps decreasing in C at the rate of the second half of the steps."""
 
     def value(x: Vector) -> float:
         return 0.5 * float(x @ (H @ x)) + float(c @ x)

@@ -175,7 +175,7 @@ def solve_symmetric(K: Vector, d: Vector) -> Vector:
 
 
 def convex(H: Vector) -> bool:
-    """Whether H is positive semidefinite, up to rounding."""
+    """Return whether H is positive semidefinite, up to rounding."""
     values = np.linalg.eigvalsh(H / (float(np.abs(H).max(initial=0.0)) or 1.0))  # squares may overflow
     return bool(values[0] >= -1e-10 * float(np.abs(values).max()))
 
@@ -413,7 +413,7 @@ def _solve_scaled(objective: Objective, linear: Linear, guess: Active | None, st
 
 
 def _may_be_unbounded(objective: Objective, x: Vector) -> bool:
-    """Whether φ clearly decreases towards x by its slope while the curvature in that direction is rounding."""
+    """Return whether φ clearly decreases towards x by its slope while the curvature in that direction is rounding."""
     H, c, size = objective.H, objective.c, np.abs(x)
     if objective.R is not None or not float(c @ x) < -PULL * float(np.abs(c) @ size):
         return False
@@ -444,7 +444,7 @@ def _moved_onto(M: Vector, gap: Vector, x: Vector, inside: Vector) -> Vector | N
 
 
 def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
-    """Whether a solution is feasible, and no multiplier has the wrong sign."""
+    """Return whether a solution is feasible, and no multiplier has the wrong sign."""
     x = np.clip(found.x, linear.lower, linear.upper)
     if not np.isfinite(found.x).all() or linear.broken(x) > TRUSTED:
         return False
@@ -458,7 +458,7 @@ def _acceptable(objective: Objective, linear: Linear, found: Solution) -> bool:
 
 
 def _rows_satisfiable(linear: Linear) -> bool:
-    """Whether each row alone can be satisfied within the bounds: a cheap test that finds most infeasible problems."""
+    """Return whether each row alone can be satisfied within the bounds: a cheap test for most infeasible problems."""
     for M, v, equation in ((linear.E, linear.f, True), (linear.G, linear.h, False)):
         ends = np.stack(activity_terms(M, linear.lower, linear.upper))
         least, most = ends.sum(axis=2)

@@ -91,7 +91,7 @@ class Penalty(ABC):
         return C.project(x)
 
     def supports(self, C: ConvexSet) -> bool:
-        """Whether the prox of g1 + I_C has a closed form."""
+        """Return whether the prox of g1 + I_C has a closed form."""
         return True
 
     def with_lam(self, lam: float) -> Self:

@@ -83,7 +83,7 @@ class FixedAssetProblem:
         """Return the best weights within the limit and their θ; None if there are none.
 
         The error decreases in θ, so regula falsi with the Illinois rule finds θ: it halves the value at an end of the
-        bracket that stays.
+        bracket that two steps in a row have kept.
         """
         limit, benchmark = self.benchmark.limit, self.benchmark
         far, near = self.at(0.0), self.at(1.0)
@@ -118,7 +118,7 @@ class TrackingLimitedSearch:
 
     @cached_property
     def sizes(self) -> tuple[float, float]:
-        """Typical sizes of φ and of error², so that θ = ½ weighs both alike."""
+        """Typical sizes of φ and of error², so that θ = ½ gives both equal weight."""
         problem = self.problem
         risk, gain = problem.alpha * float(np.abs(problem.V).max()), float(np.abs(problem.r).max())
         return max(risk, gain, float(problem.cost.max())) or 1.0, float(np.abs(self.benchmark.gram).max()) or 1.0
@@ -199,7 +199,8 @@ class TrackingLimitedSearch:
         if not (search.status.early or self.finds_nothing_better(search, theta, best)):
             best = self._swap_assets(best, seen, theta, np.inf if limit is None else began + limit)
         if gap is not None and not search.status.early:
-            half = 0.5 * gap * abs(best.value) * (1.0 - theta) / self.sizes[0]  # of the gap; duality may need the rest
+            # half of the gap: duality may need the other half
+            half = 0.5 * gap * abs(best.value) * (1.0 - theta) / self.sizes[0]
             search = solve(self.weighted(theta), best.x, gap=half / abs(search.fun) if search.fun else gap)
         bound = max(free.lower_bound, self.lower_bound(search.lower_bound, theta))
         return replace(self._result(best, search, theta, bound, gap), elapsed=time.perf_counter() - began)

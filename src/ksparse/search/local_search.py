@@ -22,7 +22,7 @@ PAIRED_BLOCKS = (4, 12)  # blocks that leave and variables that enter, paired wi
 
 
 class LocalSearch:
-    """The present support of a search, the work done, and the supports visited."""
+    """The current support of a search, the work done, and the supports visited."""
 
     def __init__(
         self, problem: SupportProblem, neighbourhood: Neighbourhood, work_limit: int, start_work: float = math.inf
@@ -209,7 +209,7 @@ class LocalSearch:
     def _block_moves(self) -> Iterator[Move]:
         """Yield moves in which a promising variable enters and as many of the cheapest blocks leave as it needs.
 
-        Later moves spare the cheapest block, then the next one too, and so on.
+        Later moves keep the cheapest block, then the two cheapest, and so on.
         """
         support, blocks, (out, into) = self.neighbourhood.support.copy(), self._blocks(), PAIRED_BLOCKS
         covered = np.zeros(self.problem.n, dtype=bool)
@@ -257,7 +257,7 @@ def descend_from(search: LocalSearch, start: Candidate, judge: SupportProblem | 
 
 
 def evaluate_if_better(search: LocalSearch, best: Candidate, judge: SupportProblem | None = None) -> Candidate:
-    """Evaluate the present support exactly; return it if it is better than `best`, else `best`."""
+    """Evaluate the current support exactly; return it if it is better than `best`, else `best`."""
     problem = judge or search.problem
     found = problem.evaluate(search.neighbourhood.support.copy(), best)
     return best if found is None or found.value >= best.value or not problem.allows(found.support) else found

@@ -1,7 +1,7 @@
 """Rules about supports: limits per label, variables that require others, and groups that enter as a whole.
 
 A support S satisfies the rules if each label has an admissible number of members in S and S holds all variables that
-its members require. Members may be 0, for example those that are forced in. So the nonzeros T of a point are
+its members require. Members may have value 0, for example those that are forced in. So the nonzeros T of a point are
 admissible if some satisfying S holds them. Such an S holds at least the closure of T (parents of parents, the rest of
 a group), and the members that labels still lack; all of them count towards k. A subset of an extendable support is
 extendable, so a search only has to know which variables may enter. With minimum sizes no member is 0, and T itself
@@ -124,7 +124,7 @@ class Rules:
         return np.asarray(found)
 
     def exchanges(self, support: Vector, k: int) -> Exchanges:
-        """Return which variable may enter in place of which."""
+        """Return the variables that may replace each member of a support."""
         known: dict[int, Vector] = {}
         found: dict[int, Vector] = {}
         for place, j in enumerate(int(j) for j in support):
@@ -152,7 +152,7 @@ class Rules:
         return [support[needing[:, place]] for place in range(support.size)]
 
     def widest(self, k: int) -> int:
-        """Return how many variables k members can have."""
+        """Return how many variables a support of size k may have: more than k if k counts groups."""
         if self.group is None or self.brings is None:
             return k
         sizes = np.diff(self.brings.indptr)[self.weight > 0]
@@ -182,7 +182,7 @@ class Rules:
                 return True
 
     def on(self, shown: Vector) -> Rules:
-        """Return the rules restricted to some variables; these hold all that they require."""
+        """Return the rules restricted to some variables, which must include all variables that they require."""
         brings = None if self.brings is None else csr_array(self.brings[shown][:, shown])
         group = None if self.group is None else self.group[shown]
         return replace(self, label=self.label[shown], weight=self.weight[shown], brings=brings, group=group)
@@ -217,14 +217,14 @@ class Rules:
 
 
 class Exchanges:
-    """Which variables may enter in place of which: any, without rules."""
+    """The variables that may replace each member of a support: without rules, any variables."""
 
     def enterable(self, variables: Vector) -> Vector:
-        """Return those that may enter in some place."""
+        """Return the variables that may replace some member."""
         return variables
 
     def bar(self, gains: Vector) -> None:
-        """Set the gains (one per variable) of those that may not enter to 0."""
+        """Set to 0 the gains (one per variable) of the variables that may replace no member."""
 
     def forbid(self, table: Vector, leaving: Vector, entering: Vector, value: float = 0.0) -> None:
         """Set the entries of forbidden swaps to a value: leaving (rows), entering (columns)."""
@@ -234,8 +234,8 @@ class Exchanges:
 class RuledExchanges(Exchanges):
     """The swaps that rules allow."""
 
-    of: dict[int, Vector]  # for each member of a support a mask of the variables that may take its place
-    some: Vector  # mask of the variables that may enter in some place
+    of: dict[int, Vector]  # for each member of a support, a mask of the variables that may replace it
+    some: Vector  # mask of the variables that may replace some member
 
     def enterable(self, variables: Vector) -> Vector:
         return np.asarray(variables[self.some[variables]])
@@ -255,7 +255,7 @@ class NoRules(Rules):
 
     @classmethod
     def of(cls, n: int) -> NoRules:
-        """Return the rules of n variables that no rule is about."""
+        """Return the null object for n variables without rules."""
         zeros = np.broadcast_to(np.intp(0), n)
         return cls(zeros, (None,), np.zeros(1), np.full(1, float(n)), np.broadcast_to(1.0, n), None)
 

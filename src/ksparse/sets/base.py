@@ -139,7 +139,7 @@ class ConvexSet(SelfChecked, ABC):
         return u - z, dot(u - z, z)
 
     def contains(self, x: Array) -> bool:
-        """Whether x is in C, up to rounding."""
+        """Return whether x is in C, up to rounding."""
         slack = FEASIBLE if epsilon(x) < 1e-10 else 1e-5
         return bool(self.violation(x) <= slack * larger(self.size, norm_inf(x)))
 

@@ -165,7 +165,7 @@ class Polyhedron(ConvexSet):
         return fewest
 
     def has_point_on(self, support: Vector) -> bool:
-        """Whether some point of C is 0 off the support."""
+        """Return whether some point of C is 0 off the support."""
         with suppress(InfeasibleError):
             self.restrict(support)
             return True

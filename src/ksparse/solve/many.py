@@ -173,8 +173,8 @@ def minimize_many(
     Without constraints or with signs (`Nonnegative`, a `Box` with bounds 0 and ∞) the columns share the Gram matrix
     AᵀA, and also start from supports found for other columns: 40 to 50 times faster than single calls of `minimize`.
     Optimality is not proved. If columns of A are so nearly dependent that a better solution for a right-hand side may
-    be lost in the rounding of AᵀA, `minimize` solves it. On other sets, or if A is a linear operator or has too many
-    columns, `minimize` solves all of them.
+    be lost in the rounding of AᵀA, `minimize` solves it. With fewer than 64 right-hand sides, on other sets, or if A is
+    a linear operator, is read by blocks or has more than 8,192 columns, `minimize` solves all of them.
 
     Parameters
     ----------

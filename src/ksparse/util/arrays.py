@@ -40,17 +40,17 @@ _namespaces: dict[type, Any] = {np.ndarray: numpy_namespace}
 
 
 def is_array(x: object) -> bool:
-    """Whether x is a dense array that we compute on as it is (NumPy, PyTorch, CuPy, JAX, array-api-strict)."""
+    """Return whether x is a dense array, used without conversion (NumPy, PyTorch, CuPy, JAX, array-api-strict)."""
     return bool(compat.is_array_api_obj(x)) and not scipy.sparse.issparse(x)
 
 
 def on_device(x: Array) -> bool:
-    """Whether x lies on a GPU, where reading a number waits for the device."""
+    """Return whether x lies on a GPU, where reading a number waits for the device."""
     return bool(compat.is_cupy_array(x) or (compat.is_torch_array(x) and x.device.type != "cpu"))
 
 
 def _stays(x: Array) -> bool:
-    """Whether sums and norms of x stay on its device."""
+    """Return whether sums and norms of x stay on its device."""
     return compat.is_torch_array(x) and on_device(x)
 
 
@@ -219,7 +219,7 @@ def norm_inf(x: Array) -> float:
 
 
 def finite(x: Array) -> bool:
-    """Whether no entry is NaN or infinite."""
+    """Return whether no entry is NaN or infinite."""
     xp = namespace(x)
     with np.errstate(over="ignore", invalid="ignore"):
         if type(x) is np.ndarray and x.ndim == 1 and math.isfinite(np.dot(x, x)):  # fast path: one call

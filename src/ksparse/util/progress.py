@@ -201,7 +201,7 @@ def screen_here() -> Callable[[], ProgressDisplay]:
 
 
 def _in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel."""
+    """Return whether this runs in a Jupyter kernel."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
 
