@@ -28,9 +28,10 @@ def hard_problems():
 
 @pytest.mark.parametrize("problem", list(hard_problems()), ids=["signs", "two equations", "component", "logistic"])
 def test_more_effort_is_never_worse_and_threads_do_not_matter(problem):
+    quick = ks.minimize(*problem, effort=0)
     values = [ks.minimize(*problem, effort=effort) for effort in (1, 3, 10)]
-    assert values[0].fun >= values[1].fun >= values[2].fun
-    for result in values:
+    assert quick.fun >= values[0].fun >= values[1].fun >= values[2].fun
+    for result in (quick, *values):
         assert result.success
         assert result.support.size <= problem[1]
     beside = ks.minimize(*problem, effort=10, n_jobs=2)
@@ -44,8 +45,8 @@ def test_one_search_is_the_default_and_effort_counts_searches():
     np.testing.assert_array_equal(ks.minimize(*problem, effort=1).x, default.x)
     again = [row for row in ks.minimize(*problem, effort=3).outcomes if row["start"] == "search again"]
     assert len(again) == 2
-    with pytest.raises(ValueError, match="effort must be an integer >= 1, got 0"):
-        ks.minimize(*problem, effort=0)
+    with pytest.raises(ValueError, match="effort must be an integer >= 0, got -1"):
+        ks.minimize(*problem, effort=-1)
     with pytest.raises(ValueError, match="effort is only supported with method='auto'"):
         ks.minimize(*problem, method="apdca", effort=4)
 
@@ -73,3 +74,17 @@ def test_a_start_of_the_users_never_makes_the_answer_worse(problem, rng):
         assert ks.minimize(loss, k, C, x0=x0).fun <= alone
     better = ks.minimize(loss, k, C, effort=8).x
     assert ks.minimize(loss, k, C, x0=better).fun <= loss.value(better) * (1 + 1e-9)
+
+
+def test_no_effort_is_one_descent_without_a_proof():
+    data = table5(1, seed=11)
+    loss = ks.LeastSquares(data.A, data.b)
+    quick = ks.minimize(loss, data.k, effort=0)
+    assert [row["start"] for row in quick.outcomes] == ["greedy", "descent"]
+    assert quick.status is ks.Status.STATIONARY
+    model = ks.SparseRegressor(data.k, effort=0, fit_intercept=False).fit(data.A, data.b)
+    assert model.result_.nit <= quick.nit
+    with pytest.raises(ValueError, match="effort must be an integer >= 0, got -1"):
+        ks.minimize(loss, data.k, effort=-1)
+    with pytest.raises(ValueError, match="effort must be an integer >= 1, got 0"):
+        ks.k_path(loss, [2, 3], effort=0)

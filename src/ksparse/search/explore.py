@@ -50,7 +50,8 @@ SEARCH_TIME_SHARE = 0.8  # of a time limit, for further searches if no effort is
 class SearchOptions:
     """What the user asked of the search."""
 
-    effort: int | None = None  # whole searches; None for one, or with a time limit until a round brings nothing
+    # whole searches, 0 for the first descent only; None for one, or with a time limit until a round brings nothing
+    effort: int | None = None
     n_jobs: int | None = None  # threads
     seed: int = 0
     weights: list[float] | None = None  # of the penalised starts; None for a choice by the data
@@ -109,8 +110,10 @@ class SupportSearch:
                 continue
             found = local_search(self.problem, strategy, candidate)
             self._record("x0, descended", found)
-            if own is None or found.best.value < own.value:
+            if self.options.effort != 0 and (own is None or found.best.value < own.value):
                 self._improve(strategy, found.best, rng)
+        if self.options.effort == 0:
+            return
         self._prove_or_improve()
         begin, proved = own or self.incumbent.best, self.incumbent.best
         if begin is not None and strategy.neighbourhood is not None:
@@ -123,6 +126,7 @@ class SupportSearch:
         problem = self.problem
         # the only cheap start is descended from where the search improves it
         descends = strategy.neighbourhood is not None and (strategy.first_order or not strategy.perturbs)
+        quick = self.options.effort == 0 and descends
         search = strategy.search(problem) if descends else None
         found = [self._from(start, search) for start in cheap_starts(problem, rng)]
         if not strategy.first_order and strategy.perturbs:
@@ -130,7 +134,7 @@ class SupportSearch:
             found.append(better)
         if problem.expired and self.incumbent.best is not None:
             raise OutOfTimeError
-        wanted = _best(found) is None or self.options.weights is not None or strategy.first_order
+        wanted = _best(found) is None or self.options.weights is not None or (strategy.first_order and not quick)
         if wanted and not problem.can.spectral:
             found += self._first_order(strategy)
             if strategy.perturbs:
@@ -186,6 +190,8 @@ class SupportSearch:
                 for name, found in search_from(self.problem, strategy, start, rng):
                     best = found.best
                     self._record(name, found)
+                    if self.options.effort == 0:
+                        break
             except DependentError:
                 strategy = without_updates(self.problem)
         return strategy, best

@@ -209,8 +209,8 @@ def minimize(
         {child: parents}, in indices: a variable is in the support only with its parents. Variables of a support may be
         0, and count all the same. Only with "auto".
     effort : int or None, default=None
-        Number of independent searches; the best result is returned. None: one, or more within `max_time`. Only with
-        "auto".
+        Number of independent searches; the best result is returned. 0: only one descent, the quickest answer. None:
+        one, or more within `max_time`. Only with "auto".
     n_jobs : int or None, default=None
         Number of threads.
     random_state : int, numpy.random.Generator or None, default=None
@@ -314,7 +314,7 @@ def make_plan(effort: int | None, n_jobs: int | None, random_state: Any, rho: An
         seed = int(random_state.integers(2**63))
     else:
         seed = 0 if random_state is None else check_integer(random_state, "random_state", 0)
-    effort = None if effort is None else check_integer(effort, "effort", 1)
+    effort = None if effort is None else check_integer(effort, "effort", 0)
     weights = None if isinstance(rho, str) and rho == "auto" else resolve_weights(rho)
     return SearchOptions(effort=effort, n_jobs=check_n_jobs(n_jobs), seed=seed, weights=weights)
 

@@ -250,7 +250,7 @@ def k_path(
     )  # fmt: skip
     top = replace(request, k=check_integer(sizes[-1], "ks", 1, int(request.rules.weight.sum())))
     problem = support_problem(request, forced_in, forced_out, min_nonzero, settings, most=top.k)
-    plan = make_plan(1 if effort is None else effort, n_jobs, random_state)
+    plan = make_plan(1 if effort is None else check_integer(effort, "effort", 1), n_jobs, random_state)
     solver = PathSolver(top, problem, sizes, plan, make_gap_request(gap, max_nodes, plan.n_jobs))
     with solve_scope(top.loss, top.deadline, progress), VerboseLogging(verbose):
         solver.run()
