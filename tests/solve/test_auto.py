@@ -214,3 +214,24 @@ def test_a_component_is_not_left_at_0_where_it_explains_nothing():
     ball = ks.CustomSet(lambda u: u / max(1.0, np.linalg.norm(u)), lambda x: max(0.0, np.linalg.norm(x) - 1.0), n=2)
     found = ks.minimize(ks.PrincipalComponent(np.diag([0.0, 1.0])), 1, ball, settings=SEARCHED)
     assert found.fun == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize("kind", ["squares", "signs", "logistic", "cox"])
+def test_a_fit_without_loss_is_proved_optimal_at_once(kind, rng):
+    """No loss here has negative values, so nothing is left to search for."""
+    A = rng.standard_normal((60, 30))
+    order = np.argsort(np.argsort(A[:, 0])) + 1.0
+    losses = {
+        "squares": lambda: ks.LeastSquares(A, A[:, :3] @ [1.0, 2.0, 3.0]),
+        "signs": lambda: ks.LeastSquares(A, A[:, :3] @ [1.0, 2.0, 3.0]),
+        "logistic": lambda: ks.Logistic(A, np.sign(A[:, 0])),
+        "cox": lambda: ks.Cox(A, order, np.ones(60)),
+    }
+    C = ks.Nonnegative() if kind == "signs" else None
+    result = ks.minimize(losses[kind](), 6, C)
+    assert result.status is ks.Status.OPTIMAL
+    assert result.success
+    assert result.lower_bound == 0.0
+    assert 0.0 <= result.fun <= 1e-10
+    assert len(result.outcomes) <= 2
+    assert result.support.size <= 6

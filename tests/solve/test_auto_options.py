@@ -137,7 +137,7 @@ def test_generalised_linear_models_find_planted_features(loss_name, rng):
         ({"forced_in": [1], "forced_out": [1]}, ValueError, "must not share a variable, both hold 1"),
         ({"forced_in": [1, 2, 3]}, ks.InfeasibleError, "3 variables are forced in, more than k = 2"),
         ({"min_nonzero": -1.0}, ValueError, "min_nonzero must be >= 0"),
-        ({"effort": 0}, ValueError, "effort must be an integer >= 1"),
+        ({"effort": -1}, ValueError, "effort must be an integer >= 0"),
         ({"random_state": "a"}, TypeError, "random_state must be an integer"),
         ({"method": "apdca", "forced_in": [1]}, ValueError, "forced_in is only supported with method='auto'"),
         ({"method": "apdca", "min_nonzero": 0.1}, ValueError, "min_nonzero is only supported with method='auto'"),

@@ -57,6 +57,10 @@ class SearchOptions:
     weights: list[float] | None = None  # of the penalised starts; None for a choice by the data
 
 
+class _LeastValueError(Exception):
+    """Raised to end a search at a value that is, to rounding, the lower bound that the loss claims."""
+
+
 @dataclass
 class SupportSearch:
     """One search: `run` leaves the best support found in `incumbent`."""
@@ -81,6 +85,9 @@ class SupportSearch:
                     self.notify(self.incumbent)
                     return Status.OPTIMAL if self.incumbent.proved else Status.STATIONARY
                 self._search()
+        except _LeastValueError:
+            self.incumbent.proved, self.incumbent.bound = True, problem.loss.least
+            return Status.OPTIMAL
         except StopIteration:
             status = Status.CALLBACK_STOP
         except KeyboardInterrupt:
@@ -147,6 +154,9 @@ class SupportSearch:
         stage = len(self.incumbent.records)
         self.bar.update(stage, f"stage {stage}, best {self.incumbent.found.value:.6g}")
         self.notify(self.incumbent)
+        value = self.incumbent.found.value
+        if value <= self.problem.loss.least + self.problem.claim_tol(value):  # a proof by itself
+            raise _LeastValueError
 
     def _from(self, start: Start, search: LocalSearch | None) -> Candidate | None:
         """Evaluate a start, and descend from it if a search is given."""

@@ -329,8 +329,14 @@ class SupportProblem:
 
     @cached_property
     def _constant(self) -> float:
+        """|φ(0)|, or 0 if it is not known."""
         of = self.model if self.row_problem is None else self.row_problem
-        return 0.0 if of is None else abs(of.constant)
+        if of is not None:
+            return abs(of.constant)
+        if self.columns_on_demand or self.loss.least == -np.inf or not self.loss.defined_everywhere:
+            return 0.0
+        value = abs(self.loss.value(np.zeros(self.n)))
+        return value if np.isfinite(value) else 0.0
 
 
 def forced_first(problem: SupportProblem, support: Vector) -> Vector:
