@@ -151,10 +151,6 @@ class Design(ABC):
         found = to_numpy(self.total(lambda block, rows: block.T @ move_to(block, r[rows])))
         return found.astype(self.dtype, copy=False)
 
-    def pull(self, r: Any) -> Any:
-        """Return Aᵀr; an older name of `adjoint_product`."""
-        return self.adjoint_product(r)
-
     def column_square_sums(self, w: Vector | None) -> Vector:
         """Return Σᵢ wᵢAᵢⱼ² for each column j."""
         if w is not None:
@@ -208,10 +204,6 @@ class Design(ABC):
     def adjoint_products(self, R: Vector) -> Vector:
         """Return Aᵀr for the rows r of R."""
         return np.asarray(self.adjoint_product(R.T).T)
-
-    def pulls(self, R: Vector) -> Vector:
-        """Return Aᵀr for the rows r of R; an older name of `adjoint_products`."""
-        return self.adjoint_products(R)
 
     def diagonal(self) -> Vector:
         """Return the diagonal of a square matrix."""

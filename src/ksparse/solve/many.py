@@ -204,7 +204,7 @@ def minimize_many(
     callback : callable or None, default=None
         Called as callback(done, total) from time to time; raise StopIteration to stop.
     verbose : int, default=0
-        Same as `progress`; kept for compatibility.
+        Above 0 the same as `progress`.
     progress : bool, default=False
         Whether to show progress bars, as `show_progress` does.
 
