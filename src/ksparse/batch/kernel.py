@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksparse.util.compiled import Mask, Numbers, PlaceCube, Places, PlaceTable, Table, inlined
+from ksparse.util.compiled import Mask, Numbers, PlaceCube, Places, PlaceTable, Problem, Solved, Swaps, Table, inlined
 
 MIN_RELATIVE_GAIN = 1e-9  # of what is left of ½‖b‖²: least gain of a move
 ROUNDING_TOL = 1e-14  # of ½‖b‖²: rounding of arithmetic on the Gram matrix
@@ -35,16 +35,14 @@ def search_each(
     `perturb_known` is whether every incumbent is perturbed, or only one that this round has improved.
     """
     count, k, n = R.shape[0], supports.shape[1], G.shape[0] - 2 * supports.shape[1]
-    S, M, x = np.empty(k, np.int64), np.empty((k, k)), np.empty(k)  # a support with M = G_SS⁻¹ and x = M r_S
-    T, M_T, x_T = np.empty(k, np.int64), np.empty((k, k)), np.empty(k)  # the support to try
-    wide, M_wide, x_wide = np.empty(2 * k, np.int64), np.empty((2 * k, 2 * k)), np.empty(2 * k)  # the widened one
-    W, P, q, d = np.empty((2 * k, n)), np.empty((k, n)), np.empty(n), np.empty(n)
-    gain, score, least = np.empty((k, n)), np.empty(n), np.empty(1)  # of swaps, of adds, and the least that counts
-    # positive numbers are in the order of their bits, and the largest integer is found faster
-    gain_bits, score_bits, least_bits = gain.view(np.int64), score.view(np.int64), least.view(np.int64)
+    best = S, M, x = np.empty(k, np.int64), np.empty((k, k)), np.empty(k)
+    trial = np.empty(k, np.int64), np.empty((k, k)), np.empty(k)  # the support to try
+    wider = np.empty(2 * k, np.int64), np.empty((2 * k, 2 * k)), np.empty(2 * k)  # the widened one
+    T, W, q, d, score = trial[0], np.empty((2 * k, n)), np.empty(n), np.empty(n), np.empty(n)  # scores of adds
+    swaps = np.empty((k, n)), q, d, np.empty((k, n))
     tabu, visited = np.empty(perturbations.shape[1] - 1, np.int64), np.empty(VISITED + 1, np.int64)
     for b in range(count):
-        r = R[b]
+        problem = G, R[b], signed, half[b]
         for at in range(len(visited)):
             visited[at] = 0
         mark_visited(visited, hash_keys, supports[b])
@@ -67,29 +65,8 @@ def search_each(
                     if slot >= 0:
                         tabu[e], T[slot] = T[slot], n + slot
             if widened:
-                widen_support(G, r, signed, tabu, T, wide, M_wide, x_wide, W, q, d, score, score_bits)
-            value, known = descend(
-                G,
-                r,
-                half[b],
-                signed,
-                hash_keys,
-                tabu,
-                visited,
-                S,
-                M,
-                x,
-                T,
-                M_T,
-                x_T,
-                P,
-                q,
-                d,
-                gain,
-                gain_bits,
-                least,
-                least_bits,
-            )
+                widen_support(problem, tabu, trial, wider, W, q, d, score)
+            value, known = descend(problem, tabu, visited, hash_keys, best, trial, swaps)
             if value < value_best[b] - MIN_RELATIVE_GAIN * (half[b] + value_best[b]) - ROUNDING_TOL * half[b]:
                 value_best[b], failed, share = value, 0, 1.0
                 for s in range(k):
@@ -110,31 +87,16 @@ def search_each(
 
 
 def descend(
-    G: Table,
-    r: Numbers,
-    half: float,
-    signed: Mask,
-    hash_keys: Places,
-    tabu: Places,
-    visited: Places,
-    S: Places,
-    M: Table,
-    x: Numbers,
-    T: Places,
-    M_T: Table,
-    x_T: Numbers,
-    P: Table,
-    q: Numbers,
-    d: Numbers,
-    gain: Table,
-    bits: PlaceTable,
-    least: Numbers,
-    least_bits: Places,
+    problem: Problem, tabu: Places, visited: Places, hash_keys: Places, best: Solved, trial: Solved, swaps: Swaps
 ) -> tuple[float, bool]:
     """Make the best swap from T until none gains: S, x and M are then of the best support.
 
     Return its value, and whether the search has been there before.
     """
+    (G, r, signed, half), (S, M, x), (T, M_T, x_T) = problem, best, trial
+    gain, least = swaps[3], np.empty(1)  # of swaps, and the least that counts
+    # positive numbers are in the order of their bits, and the largest integer is found faster
+    bits, least_bits = gain.view(np.int64), least.view(np.int64)
     k, n = gain.shape
     value, tries, empty = np.inf, 0, -1
     while True:
@@ -156,7 +118,7 @@ def descend(
                     tabu[e] = -1
                 if mark_visited(visited, hash_keys, S):
                     return value, True
-            rank_swaps(G, r, signed, empty, tabu, S, M, x, P, q, d, gain)
+            rank_swaps(problem, empty, tabu, best, swaps)
             least[0] = MIN_RELATIVE_GAIN * (half + value) + ROUNDING_TOL * half
         else:
             tries += 1
@@ -250,22 +212,11 @@ def drop_wrong_signs(signed: Mask, n: int, size: int, T: Places, M: Table, x: Nu
 
 
 def widen_support(
-    G: Table,
-    r: Numbers,
-    signed: Mask,
-    tabu: Places,
-    T: Places,
-    wide: Places,
-    M: Table,
-    x: Numbers,
-    W: Table,
-    q: Numbers,
-    d: Numbers,
-    score: Numbers,
-    bits: Places,
+    problem: Problem, tabu: Places, trial: Solved, wider: Solved, W: Table, q: Numbers, d: Numbers, score: Numbers
 ) -> None:
     """Add variables to T up to 2k, each the one that gains most, then drop the cheapest until k are left."""
-    k, n, size = len(T), len(q), 0
+    (G, r, signed, _), (T, _, _), (wide, M, x) = problem, trial, wider
+    bits, k, n, size = score.view(np.int64), len(T), len(q), 0
     for j in range(n):
         q[j], d[j] = r[j], 1.0
     for e in range(len(tabu)):
@@ -323,21 +274,9 @@ def widen_support(
         T[s] = n + s
 
 
-def rank_swaps(
-    G: Table,
-    r: Numbers,
-    signed: Mask,
-    empty: int,
-    tabu: Places,
-    S: Places,
-    M: Table,
-    x: Numbers,
-    P: Table,
-    q: Numbers,
-    d: Numbers,
-    gain: Table,
-) -> None:
+def rank_swaps(problem: Problem, empty: int, tabu: Places, best: Solved, swaps: Swaps) -> None:
     """Compute P, q and d, then what each swap would gain without signs; −1 where it is not allowed."""
+    (G, r, signed, _), (S, M, x), (P, q, d, gain) = problem, best, swaps
     k, n = P.shape
     for j in range(n):
         q[j], d[j] = r[j], 1.0

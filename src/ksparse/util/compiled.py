@@ -21,9 +21,15 @@ PlaceTable: TypeAlias = Vector
 PlaceCube: TypeAlias = Vector
 Mask: TypeAlias = Vector
 T = TypeVar("T")
+# tuples of them, for the search of a batch
+Problem: TypeAlias = tuple[Table, Numbers, Mask, float]  # G, r, the mask of the signs, and ½‖b‖²
+Solved: TypeAlias = tuple[Places, Table, Numbers]  # the slots S of a support, with M = G_SS⁻¹ and x = M r_S
+Swaps: TypeAlias = tuple[Table, Numbers, Numbers, Table]  # P, q, d and the gains of swaps
 _TYPES = {
     "Numbers": "f8[::1]", "Table": "f8[:, ::1]", "Places": "i8[::1]", "PlaceTable": "i8[:, ::1]",
     "PlaceCube": "i8[:, :, ::1]", "Mask": "b1[::1]",
+    "Problem": "Tuple((f8[:, ::1], f8[::1], b1[::1], f8))", "Solved": "Tuple((i8[::1], f8[:, ::1], f8[::1]))",
+    "Swaps": "Tuple((f8[:, ::1], f8[::1], f8[::1], f8[:, ::1]))",
     "int": "i8", "float": "f8", "bool": "b1", "None": "void",
 }  # fmt: skip
 
