@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb
 
 import numpy as np
@@ -36,7 +36,7 @@ def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: f
     few = problem.settings.enumerated // (1 if problem.can.exact_evaluation else COSTLY)
     if sum(comb(free.size, size) for size in sizes) > few:
         return False
-    supports = list(_supports_satisfying_rules(problem)) if problem.rules.any else _supports_of(problem, free, sizes)
+    supports = list(_supports_of(problem, free, sizes))
     bound = np.inf  # a lower bound of φ on all supports
     for place, lowest in _ranked(problem, supports):
         best = incumbent.best
@@ -61,10 +61,19 @@ def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: f
     return True
 
 
-def _supports_of(problem: SupportProblem, free: Vector, sizes: range) -> list[Vector]:
-    """Return the forced variables with every choice of so many free ones."""
-    chosen = [c for size in sizes for c in combinations(free.tolist(), size)]
-    return [np.sort(np.concatenate([problem.forced, np.array(c, dtype=np.intp)])) for c in chosen]
+def _supports_of(problem: SupportProblem, free: Vector, sizes: range) -> Iterator[Vector]:
+    """Yield the forced variables with every choice of so many free ones, as the rules allow.
+
+    With rules and without a minimum size only maximal supports are needed, which contain the others.
+    """
+    rules = problem.rules
+    for chosen in chain.from_iterable(combinations(free.tolist(), size) for size in sizes):
+        support = np.sort(np.concatenate([problem.forced, np.array(chosen, dtype=np.intp)]))
+        support = rules.closure(support) if rules.group is not None else support
+        if rules.any and not problem.allows(support):
+            continue
+        if not rules.any or problem.floors.any or not (rules.enterable(support, problem.asked) & problem.allowed).any():
+            yield support
 
 
 def _ranked(problem: SupportProblem, supports: list[Vector]) -> list[tuple[int, float]]:
@@ -89,22 +98,7 @@ def _ranked(problem: SupportProblem, supports: list[Vector]) -> list[tuple[int, 
                 chosen = chosen.reshape(part.size, size)
                 bounds[part] = lower_bounds_on_supports(H, model.r[used], on_used, chosen, model.noise, model.constant)
     bounds = np.where(bounds == -np.inf, bounds, np.maximum(bounds, problem.loss.least))
-    order = np.argsort(bounds, kind="stable")
-    return [(int(place), float(bounds[place])) for place in order]
-
-
-def _supports_satisfying_rules(problem: SupportProblem) -> Iterator[Vector]:
-    """Yield every support that the rules allow; without a minimum size only maximal ones, which contain them."""
-    rules, free = problem.rules, problem.inactive(problem.forced)
-    free = free[rules.weight[free] > 0]
-    for size in range(min(problem.asked, free.size) + 1):
-        for chosen in combinations(free.tolist(), size):
-            support = np.union1d(problem.forced, np.array(chosen, dtype=np.intp)).astype(np.intp)
-            support = rules.closure(support) if rules.group is not None else support
-            if not problem.allows(support):
-                continue
-            if problem.floors.any or not (rules.enterable(support, problem.asked) & problem.allowed).any():
-                yield support
+    return [(int(place), float(bounds[place])) for place in np.argsort(bounds, kind="stable")]
 
 
 def describe_constraints(problem: SupportProblem) -> str:
