@@ -128,14 +128,7 @@ class Point:
 class Problem:
     """min F(x) = f(x) + g1(x) − g2(x) over C."""
 
-    def __init__(
-        self,
-        loss: Loss,
-        penalty: Penalty,
-        C: ConvexSet | None = None,
-        n: int | None = None,
-        counts: Products | None = None,
-    ) -> None:
+    def __init__(self, loss: Loss, penalty: Penalty, C: ConvexSet | None = None, n: int | None = None) -> None:
         C = WholeSpace() if C is None else C
         length = loss.n or C.n or n
         if length is None:
@@ -145,7 +138,7 @@ class Problem:
         self.loss, self.penalty, self.n = loss, penalty, int(length)
         self.smooth = penalty.smooth_curvature is not None  # whether g1 is smooth and part of f
         self.curvature_g1 = penalty.smooth_curvature or 0.0
-        self.products = counts or Products()
+        self.products = Products()
         self._scale: float | None = None  # ‖∇f(0)‖, set by `measure_scale`
         self.curvature_unit = 1.0  # set by a step rule, as is `reference_curvature`
         self.reference_curvature = 0.0  # curvature of f along the first direction
@@ -269,8 +262,8 @@ class Problem:
 
     def with_penalty(self, penalty: Penalty, C: ConvexSet | None = None) -> Problem:
         """Return the problem with another penalty (and set), the same φ and shared counts."""
-        changed = Problem(self.loss, penalty, self.C if C is None else C, self.n, self.products)
-        changed._scale = self._scale
+        changed = Problem(self.loss, penalty, self.C if C is None else C, self.n)
+        changed.products, changed._scale = self.products, self._scale
         return changed
 
     @cached_property

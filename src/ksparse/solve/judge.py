@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,7 +71,7 @@ class RoundedPoint:
 
 def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float, before: tuple[int, int]) -> Result:
     """Return the result of a penalised run."""
-    judge = Problem(problem.loss, problem.penalty, problem.C, problem.n, problem.products)
+    judge = Problem(problem.loss, problem.penalty, problem.C, problem.n)
     point, x = judge.point(run.x), run.x
     residual = method.residual(judge, point)
     status = Status.STATIONARY if run.status is Status.SETTLED and residual <= STATIONARY else run.status
@@ -89,8 +90,7 @@ def judge_sparse(request: Request, rho: float | None, run: Run, method: Method) 
     try:
         if status is Status.UNBOUNDED:
             raise UnboundedError(status.message)
-        rounding = take_as_sparse if method.exact else round_to_sparse
-        found = rounding(loss, C, x, k, request.deadline)
+        found = (take_as_sparse if method.exact else round_to_sparse)(loss, C, x, k, request.deadline)
         x = like(embed(found.polished.z, found.support, int(x.shape[0])), loss.kind)
         residual, k_sparse = found.polished.residual, found.k_sparse
         accepted = STATIONARY if found.reoptimised and epsilon(x) < 1e-10 else ACCEPTED
@@ -131,13 +131,11 @@ def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float =
     """
     support = _without_dust(x)
     if 0 < support.size <= k:
-        try:
+        with suppress(InfeasibleError):
             problem = restricted_problem(loss, C, support)
             point = problem.point(problem.C.project(to_float64(x)[support]))
             taken = PolishedPoint(point.x, problem.F(point), problem.residual(point))
             return RoundedPoint(support, taken, k_sparse=True, reoptimised=False)
-        except InfeasibleError:
-            pass
     found = round_to_sparse(loss, C, x, k, deadline)
     largest, zero = float(np.abs(to_float64(x)).max(initial=0.0)), 0.0 * x
     if largest > DUST * np.abs(found.polished.z).max(initial=0.0) or not C.contains(zero):
