@@ -17,8 +17,9 @@ from ksparse.numerics.bound import EPS
 from ksparse.numerics.constraints import variables_that_fit
 from ksparse.result import Status
 from ksparse.search.candidate import Candidate, Incumbent
+from ksparse.search.explore import STOPS, stop_status
 from ksparse.search.problem import SupportProblem
-from ksparse.util.resources import OutOfTimeError, StoppedError, heard_by, pause
+from ksparse.util.resources import heard_by, pause
 
 LARGEST = 6_000  # maximum number of variables, since all of H is stored and factorised
 SMALLEST = 1e-200  # absolute value whose square does not underflow
@@ -26,7 +27,6 @@ NODE_LIMIT = "node limit (max_nodes) reached (best solution found so far)"
 SAFETY = 1.0 - 1e-6  # fraction of the gap to reach, so that the gap holds after rounding
 VALUE_ROUNDING = 0.1  # largest fraction of the gap that is kept for the rounding of the value
 EDGE = 1e-9  # relative: a support counts if its value exceeds the threshold by no more
-STOPS = (StopIteration, StoppedError, KeyboardInterrupt, OutOfTimeError)
 
 
 class NoBoundError(Exception):
@@ -72,13 +72,6 @@ class TreeProgress:
 
 
 Notify = Callable[[TreeProgress], None]
-
-
-def stop_status(error: BaseException) -> Status:
-    """Return the status of a run that one of STOPS ended."""
-    if isinstance(error, KeyboardInterrupt):
-        return Status.INTERRUPTED
-    return Status.TIME_LIMIT if isinstance(error, OutOfTimeError) else Status.CALLBACK_STOP
 
 
 def _cause(status: Status) -> str:

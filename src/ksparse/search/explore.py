@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.random import SeedSequence
 
 from ksparse.errors import InfeasibleError, UnboundedError, UndecidedError
 from ksparse.firstorder.problem import Stopping
@@ -40,10 +41,11 @@ from ksparse.search.strategy import Strategy, choose_strategy, without_updates
 from ksparse.search.surrogates import search_on_columns, search_on_models
 from ksparse.util.arrays import Array, Vector, to_float64
 from ksparse.util.progress import NULL_BAR, Bar, bar
-from ksparse.util.resources import OutOfTimeError, deadline_scope, one_thread, parallel_map
+from ksparse.util.resources import OutOfTimeError, StoppedError, deadline_scope, one_thread, parallel_map
 
 PARALLEL_SEARCHES = 8  # in a round: a fixed number, so that the answer does not depend on n_jobs
 SEARCH_TIME_SHARE = 0.8  # of a time limit, for further searches if no effort is given: a proof comes after
+STOPS = (StopIteration, StoppedError, KeyboardInterrupt, OutOfTimeError)
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,10 @@ class SupportSearch:
         except _LeastValueError:
             self.incumbent.proved, self.incumbent.bound = True, problem.loss.least
             return Status.OPTIMAL
-        except StopIteration:
-            status = Status.CALLBACK_STOP
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+        except STOPS as stop:
+            status = stop_status(stop)
         except UnboundedError:  # on one support, so altogether
             status = Status.UNBOUNDED
-        except OutOfTimeError:
-            status = Status.TIME_LIMIT
         if self.incumbent.best is None:
             self.incumbent.best = fallback_point(problem, self.begin)
             # a point, but arithmetic found no best one on its support
@@ -108,7 +106,7 @@ class SupportSearch:
 
     def _search(self) -> None:
         """Evaluate x0, search from generated starts, descend from x0, prove the best, and search with other seeds."""
-        seeds = np.random.SeedSequence(self.options.seed)
+        seeds = SeedSequence(self.options.seed)
         rng = np.random.default_rng(seeds.spawn(1)[0])
         given = [self._from(start, None) for start in given_starts(self.problem, self.x0)]
         strategy, own = self._search_once(choose_strategy(self.problem), rng)
@@ -211,7 +209,7 @@ class SupportSearch:
         if best is not None and not self.incumbent.proved and not self.problem.expired:
             self._record("all moves", prove_or_improve(self.problem, best))
 
-    def _search_again(self, strategy: Strategy, begin: Candidate, seeds: np.random.SeedSequence) -> None:
+    def _search_again(self, strategy: Strategy, begin: Candidate, seeds: SeedSequence) -> None:
         """Run more searches from the same start with other seeds, in rounds.
 
         Searches of one round are independent, so that the answer does not depend on n_jobs.
@@ -262,15 +260,11 @@ def search_from(
 
 
 def run_restarts(
-    problem: SupportProblem,
-    strategy: Strategy,
-    begin: Candidate,
-    seeds: list[np.random.SeedSequence],
-    n_jobs: int | None,
+    problem: SupportProblem, strategy: Strategy, begin: Candidate, seeds: list[SeedSequence], n_jobs: int | None
 ) -> list[SearchOutcome | None]:
     """Run independent whole searches in threads, one per seed; the outcomes do not depend on n_jobs."""
 
-    def one(seed: np.random.SeedSequence) -> SearchOutcome | None:
+    def one(seed: SeedSequence) -> SearchOutcome | None:
         own, rng = problem.with_changes(own_cache=True), np.random.default_rng(seed)
         with deadline_scope(problem.deadline):  # threads do not inherit it
             try:
@@ -320,6 +314,13 @@ def prove_or_improve(problem: SupportProblem, best: Candidate) -> SearchOutcome:
     return SearchOutcome(best, moves)
 
 
+def stop_status(error: BaseException) -> Status:
+    """Return the status of a run that one of STOPS ended."""
+    if isinstance(error, KeyboardInterrupt):
+        return Status.INTERRUPTED
+    return Status.TIME_LIMIT if isinstance(error, OutOfTimeError) else Status.CALLBACK_STOP
+
+
 def final_status(problem: SupportProblem, incumbent: Incumbent, status: Status) -> Status:
     """Return what a search that ended with `status` may claim of its best candidate."""
     if status is Status.STATIONARY and problem.expired:
@@ -365,7 +366,6 @@ def _point_on(problem: SupportProblem, support: Vector, start: Vector) -> Vector
     linear = problem.linear.on(support) if by_program and problem.linear is not None else None
     if linear is not None:
         return problem.floors.feasible(linear, support)
-    try:
+    with suppress(InfeasibleError):
         return np.asarray(problem.C.restrict(support).project(start[support]))
-    except InfeasibleError:
-        return None
+    return None

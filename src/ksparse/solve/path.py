@@ -13,14 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ksparse.certify.prove import STOPS, GapRequest, stop_status
+from ksparse.certify.prove import GapRequest
 from ksparse.errors import InfeasibleError, UnboundedError
 from ksparse.firstorder.problem import Stopping
 from ksparse.losses import Loss
 from ksparse.result import Result, Status
 from ksparse.search.candidate import Candidate, Incumbent, SearchOutcome
 from ksparse.search.enumeration import describe_constraints, enumerate_supports
-from ksparse.search.explore import SearchOptions, fallback_point, final_status, local_search, prove_or_improve
+from ksparse.search.explore import (
+    STOPS,
+    SearchOptions,
+    fallback_point,
+    final_status,
+    local_search,
+    prove_or_improve,
+    stop_status,
+)
 from ksparse.search.problem import SupportProblem
 from ksparse.search.settings import SearchSettings
 from ksparse.search.strategy import choose_strategy, without_updates
