@@ -84,8 +84,7 @@ class Blocks(Design):
     def _read_ahead(self, slices: list[slice]) -> Iterator[tuple[Any, slice]]:
         """Yield each block while a thread reads the next one."""
         mapped = isinstance(self.source, np.memmap)  # copied by the reader, else products would read the file
-        tall = slices[0].stop
-        places = [np.empty((tall, self.shape[1]), self.source.dtype) if mapped else None for _ in range(2)]
+        places = [np.empty((slices[0].stop, self.shape[1]), self.source.dtype) if mapped else None for _ in range(2)]
         with ThreadPoolExecutor(1, thread_name_prefix="ksparse-read") as reader:
             ahead: Future[Any] = reader.submit(self._read, slices[0], places[0])
             for number, (rows, following) in enumerate(zip_longest(slices, slices[1:]), start=1):

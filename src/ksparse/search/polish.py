@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,8 +96,7 @@ def polish_candidate(problem: SupportProblem, candidate: Candidate) -> PolishedP
     """Solve for the candidate's point once more, from the raw data rather than the model, to the promised residual."""
     support = candidate.support
     if not support.size:
-        residual = _residual_at_zero(problem, candidate.value)
-        return PolishedPoint(candidate.x.ravel(), candidate.value, residual)
+        return PolishedPoint(candidate.x.ravel(), candidate.value, _residual_at_zero(problem, candidate.value))
     entries = entries_of(problem, support)
     if problem.row_problem is not None:
         restricted = restricted_problem(problem.loss, problem.C, entries)
@@ -222,10 +222,9 @@ def curvature_bound(problem: Problem, x: Point) -> float:
 
 
 def _lipschitz(problem: Problem) -> float:
-    try:
+    with suppress(OutOfTimeError):
         return problem.loss.lipschitz()
-    except OutOfTimeError:
-        return math.inf
+    return math.inf
 
 
 def _newton(problem: Problem, x: Point, deadline: float, work: PolishEffort) -> tuple[Point, bool]:
@@ -368,10 +367,9 @@ def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: floa
     """Run a method to a tenth of the target; None if the user's function refused a point on the way."""
     left = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
     stopping = Stopping(tol=0.0, tol_residual=target / 10, max_iter=steps, max_time=left, rule="step")
-    try:
+    with suppress(ValueError):  # NaN from a step too far
         return drive(method, problem, x, stopping, catch_interrupt=False)
-    except ValueError:  # NaN from a step too far
-        return None
+    return None
 
 
 def minimize_quadratic(objective: Objective, C: ConvexSet, near: Vector) -> Vector | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -99,10 +100,9 @@ class Capabilities:
 
 
 def _has_multipliers_on_supports(C: ConvexSet, n: int) -> bool:
-    try:
+    with suppress(InfeasibleError, ValueError):
         return C.restrict(np.arange(min(2, n))).has_multipliers
-    except (InfeasibleError, ValueError):
-        return False
+    return False
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
@@ -207,10 +207,9 @@ def _check_min_nonzero(min_nonzero: Any, n: int) -> Vector | float:
 
 
 def _supports_min_nonzero(problem: SupportProblem) -> bool:
-    try:
+    with suppress(OutOfTimeError):
         return problem.linear is not None and problem.model is not None and problem.can.treated_as_convex
-    except OutOfTimeError:  # then the call returns a feasible point at most
-        return True
+    return True  # out of time, the call returns a feasible point at most
 
 
 def make_rules(groups: Any = None, group_limits: Any = None, requires: Any = None, *, n: int) -> Rules:
