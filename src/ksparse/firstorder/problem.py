@@ -7,7 +7,8 @@ Otherwise g1 and the indicator of C have a joint prox.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +55,10 @@ class Stopping:
         check_integer(1 if self.patience is None else self.patience, "patience", 1)
         if self.rule not in (None, "objective", "step"):
             raise ValueError(f"stop must be 'objective' or 'step', got {self.rule!r}")
+
+    def until(self, deadline: float) -> Stopping:
+        """Return the rules with the time that is left."""
+        return replace(self, max_time=None if math.isinf(deadline) else max(0.0, deadline - time.perf_counter()))
 
 
 class Point:

@@ -112,8 +112,7 @@ class KKTInverse:
         H = rows[:, support]
         if shift:
             H = H + np.diag(shift / unit[support] ** 2)
-        K = np.block([[H, E[:, support].T], [E[:, support], np.zeros((f.size, f.size))]])
-        inverse, singular = _inverse(K)
+        inverse, singular = _inverse(np.block([[H, E[:, support].T], [E[:, support], np.zeros((f.size, f.size))]]))
         d = np.concatenate([r[support], f])
         u = inverse @ d
         B = np.vstack([rows, E]) if f.size else rows

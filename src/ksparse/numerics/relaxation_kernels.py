@@ -100,9 +100,7 @@ def y_step_with_limits(
         for i in range(n):
             size[i] = abs(v[b, i])
             far[i] = up[b, i] if v[b, i] >= 0 else down[b, i]
-            least[i] = near[i]
-            if not (state[b, i] == FREE and far[i] > 0):
-                least[i] = 0.0
+            least[i] = near[i] if state[b, i] == FREE and far[i] > 0 else 0.0
             far[i] = max(far[i], least[i])
         for label in range(labels):
             taken[label], open_[label], low[label], high[label] = 0.0, 0.0, 0.0, math.inf

@@ -793,19 +793,13 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
         gains = self.add_gains()
         if tabu is not None:
             gains[tabu] = 0.0
-        while True:
-            i = int(gains.argmax())
-            if gains[i] <= min_gain:
-                return
+        while not gains[i := int(gains.argmax())] <= min_gain:
             yield Move((), (i,))
             gains[i] = 0.0
 
     def ranked_drops(self) -> Iterator[Move]:
         variables, losses = self.support, self.drop_losses()
-        while losses.size:
-            j = int(losses.argmin())
-            if not losses[j] < np.inf:
-                return
+        while losses.size and losses[j := int(losses.argmin())] < np.inf:
             yield Move((int(variables[j]),), ())
             losses[j] = np.inf
 
@@ -893,9 +887,8 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
                     others = NONE
                     if self.is_decided(i):  # the variables that may enter for i
                         others = self.problem.inactive(np.concatenate([self.support, leaving]))
-                        others = others[
-                            self.rules.enterable(np.setdiff1d(self.support, [i]), self.problem.asked)[others]
-                        ]
+                        may_enter = self.rules.enterable(np.setdiff1d(self.support, [i]), self.problem.asked)
+                        others = others[may_enter[others]]
                     self.remove_one(i, others, rng)
             self.restore_optimality()
         except NoFeasiblePointError:

@@ -36,8 +36,7 @@ class Candidate:
     @classmethod
     def without_multipliers(cls, support: Vector, x: Vector, value: float, linear: Linear | None = None) -> Candidate:
         """Return a point without multipliers; `linear` is C if it is a polyhedron."""
-        rows = 0 if linear is None else linear.h.size
-        return cls(support, x, value, np.zeros(support.size), np.zeros(rows))
+        return cls(support, x, value, np.zeros(support.size), np.zeros(0 if linear is None else linear.h.size))
 
     @classmethod
     def of(cls, support: Vector, found: Solution, value: float, rounding: float, forced: Vector) -> Candidate:

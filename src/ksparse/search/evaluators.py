@@ -113,8 +113,7 @@ class QPEvaluator(Evaluator):
             at = replace(Solution.without_multipliers(x), shift=found.shift, radius=found.radius)
             gap = problem.C.restrict(support).shortfall(objective.H, objective.c, at, noise)
         elif problem.floors.any:
-            active = found.active_on(support, linear)
-            lowest = problem.floors.lower_bound(objective, linear, support, active, noise)
+            lowest = problem.floors.lower_bound(objective, linear, support, found.active_on(support, linear), noise)
             gap = max(0.0, objective.value(x) - lowest)
         else:
             equations, rows = found.equation_multipliers, found.row_multipliers

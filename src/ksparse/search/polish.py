@@ -365,10 +365,9 @@ def _first_order(problem: Problem, x: Point, deadline: float, steps: int, target
 
 def _run(method: Method, problem: Problem, x: Vector, steps: int, deadline: float, target: float) -> Run | None:
     """Run a method to a tenth of the target; None if the user's function refused a point on the way."""
-    left = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
-    stopping = Stopping(tol=0.0, tol_residual=target / 10, max_iter=steps, max_time=left, rule="step")
+    stopping = Stopping(tol=0.0, tol_residual=target / 10, max_iter=steps, rule="step")
     with suppress(ValueError):  # NaN from a step too far
-        return drive(method, problem, x, stopping, catch_interrupt=False)
+        return drive(method, problem, x, stopping.until(deadline), catch_interrupt=False)
     return None
 
 
@@ -509,6 +508,5 @@ def _has_falling_ray(objective: Objective, C: ConvexSet, x: Vector) -> bool:
         before, outside = outside, C.violation(ends[-1])
         if outside > NEARER * before:
             return False
-        wall = C.separating_halfspace(ends[-1])[0]
-        walls = np.vstack([walls, flat.T @ (wall / unit)])
+        walls = np.vstack([walls, flat.T @ (C.separating_halfspace(ends[-1])[0] / unit)])
     return False

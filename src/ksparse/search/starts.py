@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -69,10 +68,8 @@ def _with_forced(problem: SupportProblem, chosen: Vector, score: Vector) -> Vect
 
 def feasible_candidate(problem: SupportProblem, start: Start) -> Candidate | None:
     """Evaluate the start's support; with a minimum size, drop variables until the rest fit."""
-    support = start.support
-    hint = None
-    if start.point is not None:
-        hint = Candidate.without_multipliers(support, start.point[support], np.inf, problem.linear)
+    support, point = start.support, start.point
+    hint = None if point is None else Candidate.without_multipliers(support, point[support], np.inf, problem.linear)
     support = problem.trim_to_rules(support)
     candidate = problem.evaluate(problem.extend_to_rules(support), hint)
     while candidate is None and problem.floors.any and support.size > max(1, problem.forced.size):
@@ -141,7 +138,7 @@ def first_order_starts(
     if joint:
         constrained = Problem(loss, Cardinality(problem.k, problem.C), n=problem.n)
         for name, at in (("iht from 0", constrained.zeros()), ("iht", begin)):
-            run = drive(IHT(), constrained, at, _left(problem, stopping), catch_interrupt=False)
+            run = drive(IHT(), constrained, at, stopping.until(problem.deadline), catch_interrupt=False)
             yield from _as_start(name, problem, to_float64(run.x), run.nit)
     if few and joint and weights is None:
         return
@@ -150,7 +147,7 @@ def first_order_starts(
         weights = [factor * unit for factor in WEIGHTS]
     for weight in sorted(weights, reverse=True):  # each run starts where the last one ended
         penalised = Problem(loss, TopK2(weight, problem.k), problem.C, problem.n)
-        run = drive(APDCA(), penalised, x, _left(problem, stopping), catch_interrupt=False)
+        run = drive(APDCA(), penalised, x, stopping.until(problem.deadline), catch_interrupt=False)
         x = run.x
         yield from _as_start(f"apdca, rho = {weight:.3g}", problem, to_float64(x), run.nit)
 
@@ -245,12 +242,6 @@ def _few_supports(problem: SupportProblem, score: Vector) -> Iterator[Vector]:
     whole = feasible_support(problem, score)
     if whole is not None:
         yield whole
-
-
-def _left(problem: SupportProblem, stopping: Stopping) -> Stopping:
-    """Return the stopping rule with the time that is left."""
-    deadline = problem.deadline
-    return replace(stopping, max_time=None if np.isinf(deadline) else max(0.0, deadline - time.perf_counter()))
 
 
 def typical_curvature(problem: SupportProblem, loss: Loss, begin: Array) -> float:

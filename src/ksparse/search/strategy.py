@@ -93,8 +93,7 @@ def without_updates(problem: SupportProblem) -> Strategy:
         work = scale * FIRST_ORDER_WORK
         return Strategy("gradients", GradientNeighbourhood, work, START_WORK_SHARE * work, wanders=False)
     # Newton's method has no steps on a set given only by its projection
-    kind = QP_WORK if can.exact_evaluation else NEWTON_WORK if can.has_multipliers else FIRST_ORDER_WORK
-    work = scale * kind
+    work = scale * (QP_WORK if can.exact_evaluation else NEWTON_WORK if can.has_multipliers else FIRST_ORDER_WORK)
     costly = problem.loss.evaluation_is_costly or (problem.loss.entries or 0) >= settings.large
     if costly and model_problem(problem, np.zeros(problem.n)) is not None:
         return Strategy("second-order models", SecondOrderNeighbourhood, work, first_order=False, by_models=True)

@@ -87,11 +87,9 @@ class Rules:
 
     def completed(self, support: Vector, k: int, allowed: Vector) -> Vector:
         """Return the support with what it lacks, the lowest indices first, as far as they are allowed."""
-        while True:
-            missing = np.flatnonzero(self.required_additions(support, k) & allowed)
-            if not missing.size:
-                return support
+        while (missing := np.flatnonzero(self.required_additions(support, k) & allowed)).size:
             support = np.append(support, missing[:1])
+        return support
 
     def is_satisfied(self, support: Vector) -> bool:
         """Return whether the support itself satisfies the rules."""
@@ -176,8 +174,7 @@ class Rules:
             left = self._per_label(np.flatnonzero(open_))
             if (left < self.least).any():
                 return False
-            needed = (left == self.least)[self.label] & (state == FREE) & (self.weight > 0)
-            state[needed] = IN
+            state[(left == self.least)[self.label] & (state == FREE) & (self.weight > 0)] = IN
             if (state == before).all():
                 return True
 

@@ -87,8 +87,7 @@ class NearOptimal:
 
         excess = (self.values - self.values[0]) / (abs(self.values[0]) or 1.0)
         sizes = [support.size for support in self.supports]
-        columns = {"objective": self.values, "excess": excess, "nonzeros": sizes, "support": self.supports}
-        return pd.DataFrame(columns)
+        return pd.DataFrame({"objective": self.values, "excess": excess, "nonzeros": sizes, "support": self.supports})
 
     def __repr__(self) -> str:
         return f"{len(self)} supports within {100 * self.within:g} % of {self.values[0]:.10g}: {self.message}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -51,9 +50,7 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
         try:
             if request.interrupted:
                 raise KeyboardInterrupt
-            now = request.stopping
-            if now.max_time is not None:
-                now = replace(now, max_time=max(0.0, request.deadline - time.perf_counter()))
+            now = request.stopping.until(request.deadline)
             run = drive(method, problem, begin, now, callback=request.callback, verbose=request.verbose)
         except KeyboardInterrupt:  # before there was a point
             run = not_begun(problem, begin)
