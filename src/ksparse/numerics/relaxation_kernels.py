@@ -53,16 +53,9 @@ def y_step(
                 elif part > 0.0:
                     off -= part
                     rise += half[i] * abs(v[b, i]) if tau == bent else 2.0 * paid / (s * weight)
-            if off > 0:
-                low = s
-            if off < 0:
-                high = s
             if abs(off) <= settled * max(room, 1) or (off > 0 and s >= top):
                 break
-            new = s + off / rise if rise > 0 else high
-            if not (rise > 0 and low < new < high):
-                new = 4.0 * s if math.isinf(high) else 0.5 * (low + high)
-            s = min(new, top)
+            s, low, high = next_sigma(s, off, rise, low, high, top)
         sigma[b] = s
         for i in range(n):
             size, above = abs(v[b, i]), v[b, i] >= 0
@@ -205,16 +198,9 @@ def y_step_with_limits(
                     off -= now
                     if own == sig and bend > 0:
                         rise += 2.0 * nu / (own * bend)
-                if off > 0:
-                    under = sig
-                if off < 0:
-                    over = sig
                 if abs(off) <= settled * max(room, 1.0) or (off > 0 and sig >= top):
                     break
-                new = sig + off / rise if rise > 0 else over
-                if not (rise > 0 and under < new < over):
-                    new = 4.0 * sig if math.isinf(over) else 0.5 * (under + over)
-                sig = min(new, top)
+                sig, under, over = next_sigma(sig, off, rise, under, over, top)
             sigma[b, kept] = sig
             if turn < labels:
                 high[label] = sig
@@ -237,3 +223,15 @@ def y_step_with_limits(
                 elif not above:
                     at = -at
                 y[b, i], z[b, i] = at, part
+
+
+def next_sigma(s: float, off: float, rise: float, low: float, high: float, top: float) -> tuple[float, float, float]:
+    """Return σ after a Newton step on Σz = room, and the bracket; `off` is what Σz lacks, `rise` its slope in σ."""
+    if off > 0:
+        low = s
+    if off < 0:
+        high = s
+    new = s + off / rise if rise > 0 else high
+    if not (rise > 0 and low < new < high):
+        new = 4.0 * s if math.isinf(high) else 0.5 * (low + high)
+    return min(new, top), low, high
