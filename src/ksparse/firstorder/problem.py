@@ -23,12 +23,11 @@ from ksparse.util.checks import check_integer, check_number
 
 @dataclass
 class Products:
-    """Numbers of products with the data and of evaluations of φ and ∇φ."""
+    """Numbers of products with the data and of evaluations of φ."""
 
     forward: int = 0
     adjoint: int = 0
     values: int = 0
-    gradients: int = 0
 
     @property
     def total(self) -> int:
@@ -96,7 +95,6 @@ class Point:
     @cached_property
     def gradient(self) -> Array:
         """∇φ(x): at most one adjoint product."""
-        self.problem.products.gradients += 1
         count_evaluations(gradients=1)
         self.problem.products.adjoint += self.problem.loss.adjoint_cost
         return self.problem.loss.gradient_at(self.x, self.image)
@@ -210,7 +208,6 @@ class Problem:
 
     def curvature(self, point: Point, d: Point) -> float:
         """Return dᵀ∇²f(x)d: one forward product, or two gradients if φ has no second derivatives."""
-        self.products.gradients += self.loss.curvature_gradients
         count_evaluations(gradients=self.loss.curvature_gradients)
         return self.loss.curvature_at(point.x, point.image, d.x, d.image) + self.curvature_g1 * norm(d.x) ** 2
 
