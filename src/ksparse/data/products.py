@@ -48,11 +48,6 @@ class LeastSquaresRoot(NamedTuple):
     rest: float
 
 
-def kind_of(A: Matrix) -> Array:
-    """Return an empty vector with the namespace, dtype and device of A's products."""
-    return design_of(A).kind
-
-
 def columns(A: Matrix, support: Vector) -> Matrix:
     """Return A[:, support]: an array itself if that is all, sparse if A is, dense for operators."""
     return design_of(A).columns(support)

@@ -13,7 +13,7 @@ import numpy as np
 from ksparse.data import design_of
 from ksparse.data.derived import standardize
 from ksparse.data.model import QuadraticModel
-from ksparse.data.products import check_symmetric, columns, dense, first_of_equal, kind_of, largest_gram_eigenvalue
+from ksparse.data.products import check_symmetric, columns, dense, first_of_equal, largest_gram_eigenvalue
 from ksparse.losses.base import Loss
 from ksparse.numerics.eigen import has_negative_eigenvalue, is_positive_definite, largest_eigenvalue
 from ksparse.util.arrays import Array, Matrix, Vector, copy_with, dot, epsilon, like, sqnorm, take, to_numpy
@@ -34,11 +34,11 @@ class QuadraticForm(Loss):
         if factored:
             check_squares(matrix, name)
         else:
-            check_size(matrix, name, least=1e-250, most=1e250 if epsilon(kind_of(matrix)) < 1e-10 else 1e30)
+            check_size(matrix, name, least=1e-250, most=1e250 if epsilon(design_of(matrix).kind) < 1e-10 else 1e30)
         self.matrix = matrix  # H, or its factor Z
         self.a, self.c, self.factored = a, c, factored
         self.n = int(matrix.shape[1])
-        self.kind = kind_of(matrix)
+        self.kind = design_of(matrix).kind
         self.precision = epsilon(self.kind)  # of the given data, kept in float64 copies
         self.adjoint_cost = int(factored)
 
@@ -152,7 +152,7 @@ class Quadratic(QuadraticForm):
 
     def __init__(self, Q: Matrix, c: Any = None) -> None:
         Q = check_symmetric(check_matrix(Q, "Q"), "Q")
-        c = None if c is None else check_vector(c, "c", Q.shape[0], kind=kind_of(Q))
+        c = None if c is None else check_vector(c, "c", Q.shape[0], kind=design_of(Q).kind)
         super().__init__(Q, 0.5, c, "Q", factored=False)
 
 
@@ -180,7 +180,7 @@ class MeanVariance(QuadraticForm):
 
     def __init__(self, V: Matrix, r: Any, alpha: float) -> None:
         V = check_symmetric(check_matrix(V, "V"), "V")
-        r = check_vector(r, "r", V.shape[0], kind=kind_of(V))
+        r = check_vector(r, "r", V.shape[0], kind=design_of(V).kind)
         super().__init__(V, check_number(alpha, "alpha", above=0), -r, "V", factored=False)
 
     @classmethod
@@ -188,7 +188,7 @@ class MeanVariance(QuadraticForm):
         """Return the loss with the sample mean and covariance of a table of returns (one row per day)."""
         returns = check_matrix(returns, "returns")
         Z, mean = standardize(returns, "returns", scale=False)
-        return cls._of_factor(Z, check_number(alpha, "alpha", above=0), -like(mean, kind_of(Z)), "returns")
+        return cls._of_factor(Z, check_number(alpha, "alpha", above=0), -like(mean, design_of(Z).kind), "returns")
 
 
 class PrincipalComponent(QuadraticForm):
