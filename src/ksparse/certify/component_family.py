@@ -52,8 +52,7 @@ class ComponentFamily(Family):
 
     def root(self, cutoff: float, deadline: float) -> tuple[float, ComponentNode]:
         """Bound the root with all ρ."""
-        others = FREE if self.forced.sum() < self.supports.k else OUT
-        state = np.where(self.forced, IN, others).astype(np.int8)
+        state = np.where(self.forced, IN, FREE if self.forced.sum() < self.supports.k else OUT).astype(np.int8)
         self.supports.propagate(state)
         node = ComponentNode(state[None], 0.0, np.zeros((1, state.size)))
         largest = float(np.abs(self.V - np.diag(np.diag(self.V))).max(initial=0.0))
@@ -97,8 +96,7 @@ class ComponentFamily(Family):
             n_left_out = max(0, len(size) - k + 1)  # of each row
             others = np.partition(size, min(n_left_out, len(size) - 1), axis=1)[:, n_left_out:].sum(axis=1)
         else:
-            together = limits.member[:, None] == limits.member
-            others = limits.top_sum(size, np.where(together, IN, FREE)).total
+            others = limits.top_sum(size, np.where(limits.member[:, None] == limits.member, IN, FREE)).total
         return float((np.diag(U) + others).max())
 
     def children(self, node: ComponentNode) -> list[ComponentNode]:

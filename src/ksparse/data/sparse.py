@@ -112,9 +112,8 @@ class CentredSparse(ByColumns):
 
     def each(self, work: Work) -> list[Any]:
         """Return the work on blocks of rows that are made dense."""
-        mean, scale = self.mean, self.scale
         self.record_pass()
-        return Sparse(self.X).each(lambda block, rows: work((block - mean) * scale, rows))
+        return Sparse(self.X).each(lambda block, rows: work((block - self.mean) * self.scale, rows))
 
     def __matmul__(self, x: Any) -> Any:
         self.record_pass()

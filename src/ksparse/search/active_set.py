@@ -748,8 +748,7 @@ class ActiveSetNeighbourhood(ActiveSet, Neighbourhood):
 
     def __init__(self, problem: SupportProblem, capacity: int | None = None) -> None:
         if capacity is None:  # room for an oscillation in k
-            depth = max(3, int(problem.settings.depth * problem.k))
-            capacity = min(problem.max_held_rows, problem.k + depth)
+            capacity = min(problem.max_held_rows, problem.k + max(3, int(problem.settings.depth * problem.k)))
         super().__init__(problem, capacity)
         self.problem = problem
         self.entering, self.rules, self.floored = problem.settings.entering, problem.rules, problem.floors.any

@@ -67,8 +67,7 @@ def prove_swap_optimality(problem: SupportProblem, at: Candidate) -> SwapProof:
 
 def _better_by_trial(problem: SupportProblem, at: Candidate) -> Candidate | None:
     """Return a better support one move away if nothing can be proved but the moves are few: ranks may mislead."""
-    settings = problem.settings
-    most = settings.tried if problem.can.exact_evaluation else min(HEURISTIC_TRIALS, settings.tried)
+    most = problem.settings.tried if problem.can.exact_evaluation else min(HEURISTIC_TRIALS, problem.settings.tried)
     for j, i in _every_move(problem, at, most) or []:
         if problem.expired:
             return None

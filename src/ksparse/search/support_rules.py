@@ -81,8 +81,7 @@ class Rules:
         found[inside] = True
         found[support] = False
         if not found.any():
-            lacking = self._per_label(inside) < self.least
-            found = lacking[self.label] & self.enterable(support, k)
+            found = (self._per_label(inside) < self.least)[self.label] & self.enterable(support, k)
         return found
 
     def completed(self, support: Vector, k: int, allowed: Vector) -> Vector:
@@ -197,8 +196,7 @@ class Rules:
 
     def rows(self, allowed: Vector) -> tuple[csr_array, Vector, Vector] | None:
         """Return the rules as low ≤ M·u ≤ high for 0/1 indicators u, 0 for variables that are not allowed."""
-        labels = csr_array(self._counted.T)
-        M = [labels, csr_array((~allowed).astype(float)[None])]
+        M = [csr_array(self._counted.T), csr_array((~allowed).astype(float)[None])]
         low, high = [self.least, np.zeros(1)], [self.most, np.zeros(1)]
         if self.brings is not None:
             child, parent = self.brings.nonzero()

@@ -75,8 +75,7 @@ def judge_penalized(problem: Problem, run: Run, method: Method, elapsed: float, 
     point, x = judge.point(run.x), run.x
     residual = method.residual(judge, point)
     status = Status.STATIONARY if run.status is Status.SETTLED and residual <= STATIONARY else run.status
-    single = epsilon(x) >= 1e-10
-    fun = value_of(problem.loss, x) + problem.penalty.value(to_float64(x)) if single else judge.F(point)
+    fun = judge.F(point) if epsilon(x) < 1e-10 else value_of(problem.loss, x) + problem.penalty.value(to_float64(x))
     return _result(
         x, fun, problem.C, None, residual, status, ACCEPTED, nit=run.nit, elapsed=elapsed, method=method.name, rho=None,
         trace=run.trace, **evaluations_since(before, problem.loss),
@@ -141,8 +140,7 @@ def take_as_sparse(loss: Loss, C: ConvexSet, x: Array, k: int, deadline: float =
     if largest > DUST * np.abs(found.polished.z).max(initial=0.0) or not C.contains(zero):
         return found
     value = loss.value(zero)
-    residual = residual_at_zero(loss, C, found.support, STEP_FROM_0 * abs(value))
-    at_zero = PolishedPoint(np.zeros(0), value, residual)
+    at_zero = PolishedPoint(np.zeros(0), value, residual_at_zero(loss, C, found.support, STEP_FROM_0 * abs(value)))
     return RoundedPoint(np.zeros(0, dtype=np.intp), at_zero, found.k_sparse, reoptimised=False)
 
 

@@ -377,8 +377,9 @@ def certify(
             nonlocal first
             gap = gap_between(tree.best, tree.bound)
             first = gap if math.isinf(first) else first
-            note = f"gap {100 * gap:.3g} %, {tree.nodes} nodes, {tree.open} open"
-            one.update(_closed_fraction(gap, first, aim), note)
+            one.update(
+                _closed_fraction(gap, first, aim), f"gap {100 * gap:.3g} %, {tree.nodes} nodes, {tree.open} open"
+            )
             notify(tree)
 
         return branch_and_bound(problem, incumbent, gap_request, update)

@@ -179,12 +179,11 @@ class DualLasso:
     def for_pieces(cls, loss: Loss, C: ConvexSet, n: int) -> DualLasso | None:
         """Return the solver for φ over C, or None if the dual does not have this form or is not smaller."""
         linear, squares = C.as_linear(n), loss.squares()
-        if linear is None or squares is None or squares.ridge is not None:
+        if linear is None or squares is None or squares.ridge is not None or not isinstance(squares.A, np.ndarray):
             return None
-        if not isinstance(squares.A, np.ndarray) or squares.A.shape[0] >= n:
-            return None
+        smaller, no_rows = squares.A.shape[0] < n, linear.f.size == linear.h.size == 0
         signs_only = np.isin(linear.lower, (-np.inf, 0.0)).all() and np.isposinf(linear.upper).all()
-        return cls(squares, linear.lower == 0.0) if signs_only and linear.f.size == linear.h.size == 0 else None
+        return cls(squares, linear.lower == 0.0) if smaller and no_rows and signs_only else None
 
     def solve(self, q: Vector, w: Vector) -> Vector | None:
         """Return the optimal x, or None if its duality gap is too large."""
