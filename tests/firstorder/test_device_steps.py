@@ -6,6 +6,7 @@ import pytest
 import ksparse as ks
 from ksparse.firstorder import loop, methods, problem, steps
 from ksparse.firstorder.problem import Problem, Stopping
+from ksparse.losses.base import counting_evaluations, evaluations_since
 from ksparse.util import arrays
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -89,9 +90,9 @@ def test_a_step_reads_at_most_twice_and_once_more_for_each_rejected_trial(name, 
     penalty = ks.L1(0.5) if name == "gist" else ks.TopK2(1.0, 5)
     counts = []
     for steps_taken in (10, 50):
-        with Reads(monkeypatch) as reads:
+        with Reads(monkeypatch) as reads, counting_evaluations():
             found, there = run(loss(), penalty, METHODS[name], C, steps_taken)
-        counts.append((reads.count, found.nit, there.products.values))
+            counts.append((reads.count, found.nit, evaluations_since((0, 0), there.loss)["nfev"]))
     read, taken, values = (after - before for before, after in zip(*counts, strict=True))
     assert taken == 40
     assert read <= 2 * taken + (values - taken)

@@ -27,7 +27,6 @@ class Products:
 
     forward: int = 0
     adjoint: int = 0
-    values: int = 0
 
     @property
     def total(self) -> int:
@@ -88,7 +87,6 @@ class Point:
     @cached_property
     def phi(self) -> float:
         """φ(x)."""
-        self.problem.products.values += 1
         count_evaluations(values=1)
         return self.problem.loss.value_at(self.x, self.image)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +34,7 @@ from ksparse.data.products import (
 from ksparse.util import display
 from ksparse.util.arrays import Array, Matrix, Vector, copy_with, namespace, sum_of, take
 from ksparse.util.checks import SelfChecked, check_ridge, check_row_weights, check_squares, check_vector
+from ksparse.util.resources import set_within
 
 if TYPE_CHECKING:
     from ksparse.losses.row_sparse import RowProblem
@@ -43,14 +44,9 @@ _evaluations: ContextVar[list[int] | None] = ContextVar("evaluations", default=N
 _evaluations_lock = threading.Lock()
 
 
-@contextmanager
-def counting_evaluations() -> Iterator[None]:
+def counting_evaluations() -> AbstractContextManager[None]:
     """Count from zero within the block, threads started by `parallel_map` included."""
-    token = _evaluations.set([0, 0])
-    try:
-        yield
-    finally:
-        _evaluations.reset(token)
+    return set_within(_evaluations, [0, 0])
 
 
 def count_evaluations(values: int = 0, gradients: int = 0) -> None:

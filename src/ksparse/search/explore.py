@@ -239,8 +239,7 @@ def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candida
     if strategy.neighbourhood is None:
         return SearchOutcome(candidate)
     search = strategy.search(problem)
-    best = descend_from(search, candidate)
-    return SearchOutcome(best, search.swaps)
+    return SearchOutcome(descend_from(search, candidate), search.swaps)
 
 
 def search_from(

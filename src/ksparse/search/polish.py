@@ -107,8 +107,8 @@ def polish_candidate(problem: SupportProblem, candidate: Candidate) -> PolishedP
     if linear is not None:
         linear = problem.floors.with_signs_of(linear, support, candidate.x)
         C = Polyhedron(linear.G, linear.h, linear.E, linear.f, linear.lower, linear.upper)
-    direct = _solved_directly(loss, C, candidate) if problem.can.exact_evaluation else None
-    if direct is not None:
+    solvable = problem.can.exact_evaluation and loss.is_quadratic and loss.has_hessian
+    if solvable and (direct := _solved_directly(loss, C, candidate)) is not None:
         return direct
     restricted = Problem(loss, NoPenalty(), C, support.size)
     return PolishedPoint.of(restricted, best_point(restricted, candidate.x, problem.deadline))
@@ -116,8 +116,6 @@ def polish_candidate(problem: SupportProblem, candidate: Candidate) -> PolishedP
 
 def _solved_directly(loss: Loss, C: ConvexSet, candidate: Candidate) -> PolishedPoint | None:
     """Return the minimum of a quadratic φ over C by one direct solve; None if it is not good enough."""
-    if not loss.is_quadratic or not loss.has_hessian:
-        return None
     zero = np.zeros_like(candidate.x)
     try:
         at_zero = loss.gradient_at(zero, image := loss.image(zero))

@@ -105,8 +105,6 @@ class SearchSettings:
                     check_number(number, name, at_least=0)
                 if value[0] > value[1]:
                     raise ValueError(f"{name} must be (least, most), got {value}")
-            elif isinstance(value, tuple):
-                raise TypeError(f"{name} must be one number, got {value!r}")
             elif field.type == "int":
                 check_integer(value, name, int(field.name == "entering"))
             elif field.name == "clear":

@@ -143,9 +143,7 @@ class Rules:
 
     def blocks(self, support: Vector) -> list[Vector]:
         """Return for each member the variables that leave with it: itself and those that require it."""
-        if self.brings is None:
-            return [np.array([i]) for i in support]
-        needing = self.brings[support][:, support].toarray() > 0
+        needing = np.array([np.isin(support, self.closure(np.array([i]))) for i in support])
         return [support[needing[:, place]] for place in range(support.size)]
 
     def widest(self, k: int) -> int:

@@ -38,7 +38,7 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
     """Return the best rounded solution over the weights; with continuation each run starts where the last ended."""
     weights: Sequence[float | None] = resolve_weights(rho) if method.weighted else [None]
     results: list[Result] = []
-    begin = request.x0
+    begin = request.beginning
     for weight in track(weights, "weights"):
         if results:
             so_far = evaluations_since((0, 0), request.loss)
@@ -46,7 +46,6 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
         penalty = method.penalty(request.k, weight or 1.0, request.C)
         check_piece(penalty, Penalty, f"{method.name}.penalty(k, rho, C)")
         problem = Problem(request.loss, penalty, request.C, request.n)
-        begin = problem.zeros() + 1.0 / request.n if begin is None else begin
         try:
             if request.interrupted:
                 raise KeyboardInterrupt
@@ -57,7 +56,7 @@ def solve_on_grid(request: Request, method: Method, rho: str | float | Sequence[
         results.append(judge_sparse(request, weight, run, method))
         if results[-1].status.early:
             break
-        begin = run.x if continuation else request.x0
+        begin = run.x if continuation else request.beginning
     return best_of(results, request.elapsed, method.exact)
 
 

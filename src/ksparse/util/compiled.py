@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -59,15 +58,15 @@ def _import_numba() -> Any:
 
 def _notice(listener: Any) -> Any:
     """Return a listener of numba that opens a progress bar while it compiles."""
-    opened = threading.local()  # the bars of each thread: a compilation may begin another
+    opened: list[Any] = []  # one for each compilation, which may begin another
 
     class Notice(listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
-            opened.bars = [*getattr(opened, "bars", []), bar("compiling (once)")]
-            opened.bars[-1].__enter__()
+            opened.append(bar("compiling (once)"))
+            opened[-1].__enter__()
 
         def on_end(self, event: Any) -> None:
-            opened.bars.pop().__exit__(None, None, None)
+            opened.pop().__exit__(None, None, None)
 
     return Notice()
 
@@ -95,9 +94,8 @@ def compiled(loop: Callable[..., Any], *, from_python: bool = True) -> Callable[
     known = loop.__globals__
     functions = {name: known[name] for name in loop.__code__.co_names if isinstance(known.get(name), FunctionType)}
     called = {name: each for name, each in functions.items() if each.__module__ == loop.__module__}
-    if called:
-        helpers = {name: compiled(each, from_python=False) for name, each in called.items()}
-        loop = FunctionType(loop.__code__, known | helpers, loop.__name__)
+    helpers = {name: compiled(each, from_python=False) for name, each in called.items()}
+    loop = FunctionType(loop.__code__, known | helpers, loop.__name__)
     njit: Any = _numba().result().njit
     try:
         quick: Callable[..., Any] = njit(*signature, cache=True, **options)(loop)
