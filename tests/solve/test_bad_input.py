@@ -108,7 +108,7 @@ CASES = {
         lambda: ks.SearchSettings(kick=0.5), TypeError, "settings.kick must be a tuple of 2 numbers, got 0.5",
     ),
     "two numbers for one": (
-        lambda: ks.SearchSettings(walks=(1, 2)), TypeError, r"settings.walks must be an integer >= 0, got tuple \(1, 2\)",
+        lambda: ks.SearchSettings(walks=(1, 2)), TypeError, "settings.walks must be an integer >= 0, got tuple",
     ),
     "range that falls": (
         lambda: ks.SearchSettings(kick=(0.5, 0.2)), ValueError, r"settings.kick must be \(least, most\), got",
