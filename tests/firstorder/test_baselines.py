@@ -209,7 +209,7 @@ def test_what_the_baselines_cannot_do_is_said(rng, monkeypatch):
     A, b = rng.standard_normal((20, 8)), rng.standard_normal(20)
     with pytest.raises(ks.MissingPieceError, match="l1dca needs a quadratic loss; Logistic is not: use apdca"):
         ks.minimize(ks.Logistic(A, np.sign(b)), 3, method="l1dca", rho=1.0)
-    with pytest.raises(ks.MissingPieceError, match="mipdca needs a set that a conic solver knows"):
+    with pytest.raises(ks.MissingPieceError, match="mipdca needs a polyhedron, ℓ1 ball or ℓ2 ball"):
         ks.minimize(ks.LeastSquares(A, b), 3, ks.CustomSet(lambda u: u, lambda x: 0.0), method="mipdca", rho=1.0)
     with pytest.raises(ks.MissingPieceError, match="l1dca needs the penalty TopK1"):
         ks.minimize_penalized(ks.LeastSquares(A, b), ks.L1(1.0), method="l1dca")

@@ -159,16 +159,16 @@ def _window(text: str) -> dict[str, int]:
 
 
 def _assets(options: argparse.Namespace, output: Output) -> tuple[Assets, str]:
-    """Return the assets of the table, and "prices" or "returns", what it was read as."""
+    """Return the assets of the table, and how it was read: as "prices" or "returns"."""
     table = input_tables.dropped(input_tables.read_table(options.file), options.drop, options.file)
     dates, table = input_tables.split_dates(table, options.dates)
     if table.columns.empty:
-        raise InputError(f"{options.file} has no column of prices")
+        raise InputError(f"{options.file} has no column of prices or returns")
     values, names = input_tables.numbers(table, hint="; if it holds dates, name it with --dates"), list(table.columns)
     kind = "prices" if options.prices else "returns" if options.returns else guess_table_kind(values)
     if kind is None:
         doubt = f"cannot tell whether {options.file} holds prices or returns"
-        why = f"no number is below 0, and all are small (median {np.median(values):g}) and change a lot"
+        why = f"no number is below 0, but the median is only {np.median(values):g}"
         raise InputError(f"{doubt}: {why}: say --prices or --returns")
     needed = 2 if kind == "returns" else 3
     if len(values) < needed:
@@ -232,7 +232,7 @@ def _budget(text: str) -> float | tuple[float, float]:
 
 
 def _sector_counts(given: list[str], groups: list[str] | None) -> dict[str, tuple[int, int | None]] | None:
-    """Return (minimum, maximum) by sector from "3", "tech=3", "tech=1:3" or "tech=1:"; a named sector overrides all."""
+    """Return (minimum, maximum) by sector from "tech=3", "tech=1:3", "tech=1:", or "3" for all sectors not named."""
     found: dict[str, tuple[int, int | None]] = {}
     if given and groups is None:
         raise InputError("--sector-names needs --sectors, a table of two columns: asset, sector")

@@ -1,7 +1,7 @@
 """The composite problem min F = f + g1 − g2 over C, a point with its image, and the stopping rules of a run.
 
-f is φ. Where g1 is smooth (the paper's ℓ2 penalty) it is part of f, and the prox is that of the indicator of C alone.
-Otherwise g1 and the indicator of C have a joint prox.
+Where g1 is smooth (the paper's ℓ2 penalty), f = φ + g1 and the prox is that of the indicator of C alone. Otherwise
+f = φ, and g1 and the indicator of C have a joint prox.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Stopping:
 class Point:
     """x with its image. A linear combination of points is a point and costs no product with the data.
 
-    The other quantities are computed on first use and kept; g, its subgradient and what they share are those of the
-    penalty of `problem`. On a GPU, φ and F may stay there until `Problem.read` copies them to the host.
+    The other quantities are computed on first use and kept; g, the subgradient of g2 and what they share are those
+    of the penalty of `problem`. On a GPU, φ and F may stay there until `Problem.read` copies them to the host.
     """
 
     def __init__(self, problem: Problem, x: Array, image: Array | None = None) -> None:
@@ -99,7 +99,7 @@ class Point:
 
     @cached_property
     def shared(self) -> Any:
-        """What g(x) and its subgradient both need."""
+        """What g(x) and the subgradient of g2 both need."""
         return self.problem.penalty.shared(self.x)
 
     @cached_property
@@ -141,7 +141,7 @@ class Problem:
         self.curvature_g1 = penalty.smooth_curvature or 0.0
         self.products = Products()
         self._scale: float | None = None  # ‖∇f(0)‖, set by `measure_scale`
-        self.curvature_unit = 1.0  # set by a step rule, as is `reference_curvature`
+        self.curvature_unit = 1.0  # of l_min and l_max; set by a step rule, as is `reference_curvature`
         self.reference_curvature = 0.0  # curvature of f along the first direction
         self.C = C.for_length(self.n).like(self.zeros())
 
@@ -176,7 +176,7 @@ class Problem:
         return point.F_value
 
     def read(self, point: Point, *numbers: float) -> list[float]:
-        """Return the numbers, and store F(point), as floats, with one read from the device.
+        """Return the numbers as floats, and store F(point) as a float; all are read from the device at once.
 
         If φ may be unbounded below, max |xᵢ| is read with them.
         """

@@ -133,7 +133,7 @@ def _times(M: Vector, x: Vector) -> Vector:
 
 
 def rounding_of(terms: int) -> float:
-    """Return the relative rounding of a sum of n terms: 4√n units almost surely (Higham and Mary 2019), plus 8."""
+    """Return the relative rounding of a sum of n terms: 8 + 4√n units, with high probability (Higham, Mary 2019)."""
     return EPS * (8.0 + 4.0 * math.sqrt(terms))
 
 

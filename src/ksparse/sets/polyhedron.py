@@ -70,7 +70,7 @@ class Polyhedron(ConvexSet):
         self._milp_timed_out = False  # whether the search for that bound took too long
         self._few: Vector | None = None  # a small support, once computed
         zero = np.zeros(self.n)
-        if self._linear.violation(zero) > 0 and _witness(self._linear, zero) is None:  # 0 needs no linear program
+        if self._linear.violation(zero) > 0 and _witness(self._linear, zero) is None:  # 0 in C needs no linear program
             found = "no x meets Gx <= h, Ex = f and the bounds (linear programming proof)"
             raise InfeasibleError(f"Polyhedron is empty: {found}")
 
@@ -148,14 +148,14 @@ class Polyhedron(ConvexSet):
         return indices_of(top_k(forced_first(size, vertex != 0), k))  # those of the vertex, then the largest
 
     def small_support(self, size: Array, most: int) -> Vector | None:
-        """Return the support of a vertex: it has at most as many nonzeros as there are active rows and bounds."""
+        """Return the support of a sparse vertex, all variables if none was found; None if it is larger than `most`."""
         if self._few is None:
             vertex = self.sparse_vertex(np.abs(to_float64(size)))
             self._few = np.arange(self._linear.lower.size) if vertex is None else np.flatnonzero(vertex)
         return self._few if self._few.size <= most else None
 
     def _fewest(self, preferred: Vector) -> SparsestSupport | None:
-        """Return a smallest support by integer programming; None if an earlier attempt timed out."""
+        """Return a smallest support by integer programming; None if undecided, or if an earlier attempt timed out."""
         if self._milp_timed_out:
             return None
         fewest = sparsest_support(self._linear, preferred=preferred)

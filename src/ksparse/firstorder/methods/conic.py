@@ -105,7 +105,7 @@ class ConicSubproblem:
         elif ball is not None:
             self.radius = ball[1] / self.unit
         else:
-            raise MissingPieceError(f"{method} needs a set that a conic solver knows; {C} is not: use apdca")
+            raise MissingPieceError(f"{method} needs a polyhedron, ℓ1 ball or ℓ2 ball; {C} is none of these: use apdca")
 
     def _rows(self, x_part: Any, e_part: Any = None) -> Any:
         """Return the matrix that gives x_part·x + e_part·e from z."""

@@ -42,7 +42,7 @@ class PDCAeState:
 class PDCAe(Method):
     """``x⁽ᵗ⁺¹⁾ = prox_{g₁/L}(y − (∇f(y) − s(x⁽ᵗ⁾))/L)``, ``y = x⁽ᵗ⁾ + β(x⁽ᵗ⁾ − x⁽ᵗ⁻¹⁾)``; f convex.
 
-    β = (θ⁽ᵗ⁻¹⁾ − 1)/θ⁽ᵗ⁾ as in FISTA, reset to 0 every `restart` steps and whenever ⟨y − x⁺, x⁺ − x⟩ > 0.
+    β = (θ⁽ᵗ⁻¹⁾ − 1)/θ⁽ᵗ⁾ as in FISTA, reset to 0 every `restart` steps and whenever ⟨y − x⁽ᵗ⁺¹⁾, x⁽ᵗ⁺¹⁾ − x⁽ᵗ⁾⟩ > 0.
 
     Parameters
     ----------
