@@ -1,4 +1,4 @@
-"""The quickest answer: `effort=0`, one greedy fill and one descent, beside abess on the same thread.
+"""The quickest answer: `effort=0`, little more than a greedy fill and a descent, beside abess on the same thread.
 
     python benchmarks/quick.py
 

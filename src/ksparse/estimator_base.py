@@ -63,8 +63,8 @@ class SparseEstimator(CallbackSupportMixin, BaseEstimator):
     Parameters
     ----------
     effort : int or None, default=None
-        Number of independent searches; the best result is kept. 0: only one descent, the quickest answer. None: one,
-        or as many as fit into `max_time`.
+        Number of independent searches; the best result is kept. 0: a quick one, about twice the work of its first
+        descent. None: one, or as many as fit into `max_time`.
     n_jobs : int or None, default=None
         Number of threads for the searches.
     random_state : int or None, default=None

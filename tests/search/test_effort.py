@@ -76,11 +76,12 @@ def test_a_start_of_the_users_never_makes_the_answer_worse(problem, rng):
     assert ks.minimize(loss, k, C, x0=better).fun <= loss.value(better) * (1 + 1e-9)
 
 
-def test_no_effort_is_one_descent_without_a_proof():
+def test_no_effort_is_little_more_than_a_descent_and_proves_nothing():
     data = table5(1, seed=11)
     loss = ks.LeastSquares(data.A, data.b)
     quick = ks.minimize(loss, data.k, effort=0)
-    assert [row["start"] for row in quick.outcomes] == ["greedy", "descent"]
+    assert [row["start"] for row in quick.outcomes][:2] == ["greedy", "descent"]
+    assert {row["start"] for row in quick.outcomes} <= {"greedy", "descent", "walk"}
     assert quick.status is ks.Status.STATIONARY
     model = ks.SparseRegressor(data.k, effort=0, fit_intercept=False).fit(data.A, data.b)
     assert model.result_.nit <= quick.nit

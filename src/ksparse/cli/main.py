@@ -57,7 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
         add = command.add_argument
         if name in ("regress", "pca", "portfolio"):
             add("--report", type=Path, metavar="PAGE.html", help="write a self-contained HTML report")
-            text = "number of independent searches, 0 for one descent only (default: 1; with --limit, as many as fit)"
+            text = "number of independent searches, 0 for a quick one (default: 1; with --limit, as many as fit)"
             add("--effort", type=_count, metavar="N", help=text)
             text = "run branch and bound until the optimality gap is at most GAP, relative to the solution: 1%% or 0.01"
             add("--gap", type=nonnegative, metavar="GAP", help=text)

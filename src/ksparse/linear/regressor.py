@@ -109,7 +109,7 @@ class SparseRegressor(RegressorMixin, SparseLinear):
         first, rules = self._problem(X, Y[:, 0], sample_weight, self.loss), self._rules(X.shape[1])
         k = self._clipped_k(X.shape[1])
         if self.method == "auto" and not rules and self.gap is None and can_batch_targets(first):
-            options = self._options() | {"effort": self.effort or 1}
+            options = self._options() | {"effort": 1 if self.effort is None else self.effort}
             fits = fit_batched(first, Y, sample_weight, k, callback=task.callback, **options)
         else:
             options = {"method": self.method, "callback": task.callback, **self._options(), **rules}

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from numpy.random import SeedSequence
@@ -52,7 +53,7 @@ STOPS = (StopIteration, StoppedError, KeyboardInterrupt, OutOfTimeError)
 class SearchOptions:
     """What the user asked of the search."""
 
-    # whole searches, 0 for the first descent only; None for one, or with a time limit until a round brings nothing
+    # whole searches, 0 for a quick one; None for one, or with a time limit until a round brings nothing
     effort: int | None = None
     n_jobs: int | None = None  # threads
     seed: int = 0
@@ -195,11 +196,9 @@ class SupportSearch:
         best = start
         with one_thread():
             try:
-                for name, found in search_from(self.problem, strategy, start, rng):
+                for name, found in search_from(self.problem, strategy, start, rng, quick=self.options.effort == 0):
                     best = found.best
                     self._record(name, found)
-                    if self.options.effort == 0:
-                        break
             except DependentError:
                 strategy = without_updates(self.problem)
         return strategy, best
@@ -243,19 +242,21 @@ def local_search(problem: SupportProblem, strategy: Strategy, candidate: Candida
 
 
 def search_from(
-    problem: SupportProblem, strategy: Strategy, start: Candidate, rng: np.random.Generator, *, again: bool = False
-) -> Improvements:
+    problem: SupportProblem, strategy: Strategy, start: Candidate, rng: np.random.Generator, *,
+    again: bool = False, quick: bool = False,
+) -> Improvements:  # fmt: skip
     """Yield better and better candidates from a start and from other supports.
 
-    A first search under signs and one equation alone does as well without other supports; a search `again` uses them.
+    A first search under signs and one equation alone does as well without other supports, as does a `quick` one; a
+    search `again` uses them.
     """
     if strategy.by_columns:
         return search_on_columns(problem, start, rng, lambda on, at, rng: search_from(on, choose_strategy(on), at, rng))
     if strategy.by_models:
-        return search_on_models(problem, start, rng)
-    alone = problem.can.signs_and_one_equation and not again
+        return islice(search_on_models(problem, start, rng), 1 if quick else None)
+    alone = quick or (problem.can.signs_and_one_equation and not again)
     others = () if alone else other_supports(problem, start.support, rng)
-    return iterated_local_search(strategy.search(problem), start, rng, others)
+    return iterated_local_search(strategy.search(problem), start, rng, others, quick)
 
 
 def run_restarts(

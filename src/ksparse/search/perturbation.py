@@ -25,28 +25,31 @@ from ksparse.search.local_search import LocalSearch, descend_from, evaluate_if_b
 from ksparse.search.neighbourhoods import DependentError, Move, Walks
 from ksparse.util.arrays import Vector
 
+QUICK_WORK = 2.2  # the work of a quick search, relative to that of its first descent (quick.py)
 TENURE = (0.2, 0.1)  # multiples of k: steps that a variable stays out after leaving, in after entering (table5.py)
 
 
 def iterated_local_search(
-    search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = ()
+    search: LocalSearch, start: Candidate, rng: np.random.Generator, others: Iterable[Vector] = (), quick: bool = False
 ) -> Improvements:
     """Yield better and better candidates: a descent from the start, then what leads out of the best local optimum.
 
-    Raise `DependentError` if a support on the way has dependent variables.
+    A `quick` search ends after about twice the work of the descent. Raise `DependentError` if a support on the way has
+    dependent variables.
     """
     best = descend_from(search, start)
     yield "descent", SearchOutcome(best, search.swaps)
+    if quick:
+        search.work_limit = int(QUICK_WORK * search.work)
     # the descent failed, or a variable came out as 0
     if best is start or not np.array_equal(np.sort(search.neighbourhood.support), best.support):
         search.neighbourhood.move_to(best)
     search.swaps = 0
     if search.support_is_unambiguous:
         return
-    ways_out = [_escape(search, rng), _other_starts(search, others), _perturbations(search, rng)]
-    if search.problem.floors.any:  # only then do two swaps at once gain what no single swap does
-        ways_out.insert(2, _pair_swaps(search))
-    for name in chain(*ways_out):
+    # only minimum sizes let two swaps at once gain what no single swap does
+    pairs = _pair_swaps(search) if search.problem.floors.any else ()
+    for name in chain(_escape(search, rng), _other_starts(search, others), pairs, _perturbations(search, rng)):
         better, swaps, search.swaps = evaluate_if_better(search, best), search.swaps, 0
         if better is not best:
             best = better

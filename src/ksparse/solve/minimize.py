@@ -209,8 +209,8 @@ def minimize(
         {child: parents}, in indices: a variable is in the support only with its parents. Variables of a support may be
         0, and count all the same. Only with "auto".
     effort : int or None, default=None
-        Number of independent searches; the best result is returned. 0: only one descent, the quickest answer. None:
-        one, or more within `max_time`. Only with "auto".
+        Number of independent searches; the best result is returned. 0: a quick search, about twice the work of its
+        first descent and no proof. None: one, or more within `max_time`. Only with "auto".
     n_jobs : int or None, default=None
         Number of threads.
     random_state : int, numpy.random.Generator or None, default=None
