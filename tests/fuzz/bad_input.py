@@ -156,7 +156,7 @@ def _calls():
     yield "minimize", lambda bad: solve(forced_in=bad), _indices | {"beyond": [3]}, "forced_in"
     yield "minimize", lambda bad: solve(forced_out=bad), _indices | {"beyond": [3]}, "forced_out"
     yield "minimize", lambda bad: solve(min_nonzero=bad), without(bad_numbers(0.0), "array", "list"), "min_nonzero"
-    yield "minimize", lambda bad: solve(effort=bad), without(bad_integers(1), "None"), "effort"
+    yield "minimize", lambda bad: solve(effort=bad), without(bad_integers(0), "None"), "effort"
     yield (
         "minimize",
         lambda bad: solve(effort=2, n_jobs=bad),

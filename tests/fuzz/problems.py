@@ -151,5 +151,5 @@ def _option(name, case):
         return str(labels), {"groups": tuple(labels)}
     if name == "max_time":
         return str(rng.choice(["0.0", "0.001"])), {}
-    return {"random_state": str(int(rng.integers(1000))), "effort": str(int(rng.choice([1, 2]))), "max_iter": "1",
+    return {"random_state": str(int(rng.integers(1000))), "effort": str(int(rng.choice([0, 1, 2]))), "max_iter": "1",
             "callback": "stop", "interrupt": "interrupt"}[name], {}  # fmt: skip
