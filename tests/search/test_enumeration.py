@@ -76,3 +76,23 @@ def test_the_best_support_is_the_best_of_all_solved_one_by_one(C, options, rng, 
     assert found.status is alone.status is ks.Status.OPTIMAL
     assert found.fun == pytest.approx(alone.fun, rel=1e-12)
     assert found.support.tolist() == alone.support.tolist()
+
+
+@pytest.mark.parametrize("mean", [1e5, 3e6])
+def test_a_large_mean_does_not_hide_the_best_support(mean, rng):
+    """φ(0) is then far above the values that matter."""
+    A = rng.standard_normal((60, 8))
+    A[:, 0] = 1.0
+    b = mean + 0.3 * (A[:, 3] - A[:, 5]) + 0.5 * rng.standard_normal(60)
+    result = ks.minimize(ks.LeastSquares(A, b), 3)
+    residuals = [np.linalg.lstsq(A[:, S], b, rcond=None)[1][0] for S in map(list, combinations(range(8), 3)) if 0 in S]
+    assert result.fun == pytest.approx(0.5 * min(residuals), rel=1e-6)
+
+
+def test_supports_without_a_finite_value_end_no_search(rng):
+    a = 10.0 ** rng.uniform(-200, -150, 300)
+    a[:5] = 1.0
+    A, b = rng.standard_normal((80, 300)), rng.standard_normal(80)
+    result = ks.minimize(ks.LeastSquares(A, b), 2, ks.Hyperplane(a, 1.0))
+    assert result.success
+    assert np.isfinite(result.fun)

@@ -235,3 +235,22 @@ def test_a_fit_without_loss_is_proved_optimal_at_once(kind, rng):
     assert 0.0 <= result.fun <= 1e-10
     assert len(result.outcomes) <= 2
     assert result.support.size <= 6
+
+
+@pytest.mark.parametrize("kind", ["gamma", "poisson", "one weight"])
+def test_a_large_value_at_0_is_no_scale_for_the_least_one(kind, rng):
+    """The fits below are far from perfect, though φ(0) is 1e14 times what they leave."""
+    A = rng.standard_normal((100, 30))
+    A[:, 0] = 1.0
+    rate = np.exp(0.3 * A[:, 3] - 0.3 * A[:, 5] + 0.2 * A[:, 7])
+    if kind == "gamma":
+        loss = ks.Gamma(A, 2e13 * rate * rng.gamma(20.0, 0.05, 100))
+    elif kind == "poisson":
+        loss = ks.Poisson(A, np.round(1e8 * rate * rng.gamma(20.0, 0.05, 100)))
+    else:
+        weight = np.ones(100)
+        weight[0] = 1e15
+        loss = ks.Huber(A, A[:, 3] - A[:, 5] + 0.5 * rng.standard_normal(100), 1.0, sample_weight=weight)
+    result = ks.minimize(loss, 4)
+    assert result.status is not ks.Status.OPTIMAL
+    assert result.fun <= ks.minimize(loss, 4, forced_in=[0, 3, 5]).fun * (1 + 1e-9)

@@ -131,3 +131,27 @@ def test_a_bar_says_that_a_loop_is_compiled(monkeypatch):
         compiled(made["double"])(x)
     assert x.tolist() == [2.0, 2.0]
     assert "compiling (once)" in drawn
+
+
+def test_an_interrupt_while_scipy_linalg_is_imported_leaves_it_usable():
+    code = """
+import signal, threading, os, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from ksparse.util import resources
+
+load = resources._import_scipy_linalg
+
+def slow():
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    time.sleep(0.3)
+    return load()
+
+resources._import_scipy_linalg = slow
+try:
+    resources.scipy_linalg()
+except KeyboardInterrupt:
+    print("interrupted")
+print(callable(resources.scipy_linalg().blas.dger))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["interrupted", "True"], done.stderr

@@ -86,8 +86,6 @@ def lower_bounds_on_supports(
     c, E = (r / unit)[supports], (linear.E / unit)[:, supports].swapaxes(0, 1)
     least = np.linalg.eigvalsh(H)[:, 0] - k * (noise.entry_error + 8.0 * EPS)
     bounds, regular = np.full(len(supports), -np.inf), least > REGULAR
-    if not regular.any():
-        return bounds
     H, c, E, sign, least = H[regular], c[regular], E[regular], sign[regular], least[regular]
     x, multipliers, price = _minima_under_signs(H, c, E, f, sign)
     slope = c - (multipliers[:, None] @ E)[:, 0] + price

@@ -13,12 +13,12 @@ from ksparse.errors import InfeasibleError
 from ksparse.numerics.bound import lower_bounds_on_supports
 from ksparse.numerics.constraints import Linear
 from ksparse.search.candidate import Incumbent, SearchOutcome
-from ksparse.search.problem import SupportProblem
+from ksparse.search.problem import SupportProblem, attains_least
 from ksparse.util.arrays import Vector
 from ksparse.util.resources import GRACE
 
 LARGEST_BATCHED = 32  # variables of a support up to which the bounds of many supports are computed together
-MOST_SUPPORTS, ENTRIES = 512, 2**16  # of one batch, and entries of H on them
+MOST_COLUMNS, ENTRIES = 1024, 2**16  # of the supports of one batch, and entries of H on them
 COSTLY = 33  # evaluations by a direct solve that take the time of one by a first-order method (about)
 
 
@@ -40,8 +40,8 @@ def enumerate_supports(problem: SupportProblem, incumbent: Incumbent, started: f
     bound = np.inf  # a lower bound of φ on all supports
     for place, lowest in _ranked(problem, supports):
         best = incumbent.best
-        if best is not None and lowest >= best.value - problem.gain_tol(best.value):
-            bound = min(bound, lowest)  # so are the bounds of all that follow
+        if best is not None and (lowest >= best.value or attains_least(problem, best.value)):
+            bound = min(bound, max(lowest, problem.loss.least))  # so are the bounds of all that follow
             break
         candidate = problem.evaluate(supports[place])
         if candidate is not None and (best is None or candidate.value < best.value):
@@ -89,15 +89,13 @@ def _ranked(problem: SupportProblem, supports: list[Vector]) -> list[tuple[int, 
         model.prefetch(np.flatnonzero(problem.allowed))  # most are needed: read them in one pass
     for size in (size for size in np.unique(sizes) if 0 < size <= LARGEST_BATCHED):
         places = np.flatnonzero(sizes == size)
-        step = min(MOST_SUPPORTS, ENTRIES // size**2)
+        step = max(1, min(MOST_COLUMNS // size, ENTRIES // size**2))
         for part in (places[begin : begin + step] for begin in range(0, places.size, step)):
             used, chosen = np.unique(np.array([supports[place] for place in part]), return_inverse=True)
             on_used = Linear.of(used.size) if linear is None else linear.on(used)
             if on_used is not None:
                 H = np.diag(model.diagonal[used]) if size == 1 else model.block(used)
-                chosen = chosen.reshape(part.size, size)
                 bounds[part] = lower_bounds_on_supports(H, model.r[used], on_used, chosen, model.noise, model.constant)
-    bounds = np.where(bounds == -np.inf, bounds, np.maximum(bounds, problem.loss.least))
     return [(int(place), float(bounds[place])) for place in np.argsort(bounds, kind="stable")]
 
 

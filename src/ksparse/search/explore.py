@@ -25,7 +25,7 @@ from ksparse.search.local_search import LocalSearch, descend_from
 from ksparse.search.neighbourhoods import DependentError
 from ksparse.search.perturbation import iterated_local_search
 from ksparse.search.polish import slow_to_project
-from ksparse.search.problem import SupportProblem
+from ksparse.search.problem import SupportProblem, attains_least
 from ksparse.search.proof import prove_swap_optimality
 from ksparse.search.starts import (
     Start,
@@ -153,8 +153,7 @@ class SupportSearch:
         stage = len(self.incumbent.records)
         self.bar.update(stage, f"stage {stage}, best {self.incumbent.found.value:.6g}")
         self.notify(self.incumbent)
-        value = self.incumbent.found.value
-        if value <= self.problem.loss.least + self.problem.claim_tol(value):  # a proof by itself
+        if attains_least(self.problem, self.incumbent.found.value):  # a proof by itself
             raise _LeastValueError
 
     def _from(self, start: Start, search: LocalSearch | None) -> Candidate | None:

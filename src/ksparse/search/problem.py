@@ -25,6 +25,7 @@ from ksparse.sets import ConvexSet
 from ksparse.util.arrays import Vector
 
 PROOF = 1e-8  # relative to the value: the accuracy of everything that is proved
+FITTED = 1e-12  # share of a residual that is rounding
 NEGLIGIBLE = 1e-13  # relative to φ(0): the rounding that a perfect fit leaves
 
 
@@ -145,7 +146,7 @@ class SupportProblem:
             value, off = fixed_by_equations(whole)
             needed = np.flatnonzero((whole.lower > 0) | (whole.upper < 0) | (np.abs(value) > off))
         allowed[forced_out] = False
-        C = C.without(np.asarray(forced_out, dtype=np.intp))
+        C = C.without(np.asarray(forced_out, dtype=np.intp)) if np.size(forced_out) else C
         linear, floors = C.as_linear(n), Floors.of(floor, n)
         rules = NoRules.of(n) if rules is None else rules
         forced = rules.closure(np.union1d(forced_in, needed).astype(np.intp))
@@ -329,17 +330,24 @@ class SupportProblem:
 
     @cached_property
     def _constant(self) -> float:
-        """|φ(0)|, or 0 if it is not known."""
         of = self.model if self.row_problem is None else self.row_problem
-        if of is not None:
-            return abs(of.constant)
-        if self.columns_on_demand or self.loss.least == -np.inf or not self.loss.defined_everywhere:
-            return 0.0
-        value = abs(self.loss.value(np.zeros(self.n)))
-        return value if np.isfinite(value) else 0.0
+        return 0.0 if of is None else abs(of.constant)
 
 
 def forced_first(problem: SupportProblem, support: Vector) -> Vector:
     """Return a support with the forced variables at its head, so that they stay when its end is cut off."""
     forced = problem.forced
     return np.asarray(np.concatenate([forced, support[~np.isin(support, forced)]]), dtype=np.intp)
+
+
+def attains_least(problem: SupportProblem, value: float) -> bool:
+    """Return whether a value is the lower bound that the loss claims, to the rounding of the value itself.
+
+    A residual is 0 to 1e-12 of φ(0)'s, so a sum of squares to the square of that. φ(0) may be large beside the values
+    that matter: the tolerance for other losses, whose values have a scale of their own, never grows with it.
+    """
+    least, at_0 = problem.loss.least, problem.evaluate(NONE)
+    if least == -np.inf or at_0 is None or not np.isfinite(value):
+        return False
+    above = at_0.value - least
+    return value <= least + (FITTED**2 * above if problem.model is not None else min(1e-13, 1e-16 * above))

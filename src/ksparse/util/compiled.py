@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from types import FunctionType
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from ksparse.util.arrays import Vector
 from ksparse.util.progress import bar
+from ksparse.util.resources import imported
 
 # annotations that fix the type of an argument, for loops that are compiled in one version: contiguous arrays
 Numbers: TypeAlias = Vector
@@ -31,19 +31,6 @@ _TYPES = {
     "Swaps": "Tuple((f8[:, ::1], f8[::1], f8[::1], f8[:, ::1]))",
     "int": "i8", "float": "f8", "bool": "b1", "None": "void",
 }  # fmt: skip
-
-
-@cache
-def _numba() -> Future[Any]:
-    """Import numba, in a thread.
-
-    If Ctrl-C interrupts the import, the modules left behind break numba for the rest of the process. Only the main
-    thread receives the interrupt, so another thread imports, and later calls wait for it.
-    """
-    other = ThreadPoolExecutor(1)
-    imported = other.submit(_import_numba)
-    other.shutdown(wait=False)
-    return imported
 
 
 def _import_numba() -> Any:
@@ -96,7 +83,7 @@ def compiled(loop: Callable[..., Any], *, from_python: bool = True) -> Callable[
     called = {name: each for name, each in functions.items() if each.__module__ == loop.__module__}
     helpers = {name: compiled(each, from_python=False) for name, each in called.items()}
     loop = FunctionType(loop.__code__, known | helpers, loop.__name__)
-    njit: Any = _numba().result().njit
+    njit: Any = imported(_import_numba).result().njit
     try:
         quick: Callable[..., Any] = njit(*signature, cache=True, **options)(loop)
     except RuntimeError:  # no writable cache folder

@@ -16,7 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
@@ -44,12 +44,29 @@ def _controller() -> Any:
 
 
 @cache
+def imported(load: Callable[[], Any]) -> Future[Any]:
+    """Run a function that imports something, in another thread.
+
+    Ctrl-C during an import leaves half of a module behind, which no later import mends. Only the main thread receives
+    Ctrl-C, and later calls wait for the same import.
+    """
+    other = ThreadPoolExecutor(1)
+    found = other.submit(load)
+    other.shutdown(wait=False)
+    return found
+
+
+def _import_scipy_linalg() -> Any:
+    return [import_module(f"scipy.linalg{part}") for part in (".blas", ".lapack", "")][-1]
+
+
+@cache
 def scipy_linalg() -> Any:
     """Return scipy.linalg, whose import takes half as long as that of all of ksparse.
 
     It loads a BLAS of its own, which `one_thread` limits from here on.
     """
-    module = import_module("scipy.linalg")
+    module = imported(_import_scipy_linalg).result()
     _controller.cache_clear()
     if _limits:
         _limits.append(_controller().limit(limits=1, user_api="blas"))
