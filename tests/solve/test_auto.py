@@ -253,4 +253,5 @@ def test_a_large_value_at_0_is_no_scale_for_the_least_one(kind, rng):
         loss = ks.Huber(A, A[:, 3] - A[:, 5] + 0.5 * rng.standard_normal(100), 1.0, sample_weight=weight)
     result = ks.minimize(loss, 4)
     assert result.status is not ks.Status.OPTIMAL
-    assert result.fun <= ks.minimize(loss, 4, forced_in=[0, 3, 5]).fun * (1 + 1e-9)
+    other = ks.minimize(loss, 4, forced_in=[0, 3, 5])
+    assert 1.0 < result.fun - loss.least <= (other.fun - loss.least) * (1 + 1e-5)
