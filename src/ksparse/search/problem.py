@@ -346,8 +346,9 @@ def attains_least(problem: SupportProblem, value: float) -> bool:
     A residual is 0 to 1e-12 of φ(0)'s, so a sum of squares to the square of that. φ(0) may be large beside the values
     that matter: the tolerance for other losses, whose values have a scale of their own, never grows with it.
     """
-    least, at_0 = problem.loss.least, problem.evaluate(NONE)
-    if least == -np.inf or at_0 is None or not np.isfinite(value):
+    least = problem.loss.least
+    at_0 = problem.evaluate(NONE) if least > -np.inf and np.isfinite(value) else None
+    if at_0 is None:
         return False
     above = at_0.value - least
     return value <= least + (FITTED**2 * above if problem.model is not None else min(1e-13, 1e-16 * above))
