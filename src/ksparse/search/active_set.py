@@ -532,7 +532,7 @@ class ActiveSet(UpdatedInverse):
     def _make(self, move: Move) -> None:
         swap = len(move.leaving) == len(move.entering) == 1
         place = self._place(move.leaving[0]) if swap else -1
-        if place >= 0 and not self.is_decided(move.leaving[0]):
+        if place >= 0 and self.kappa.item(place) * self._curvature.item(move.leaving[0]) > DECIDED:
             self.pivot(place, move.entering[0])
             self._after_update(2)
             return
