@@ -232,6 +232,7 @@ def test_a_fit_without_loss_is_proved_optimal_at_once(kind, rng):
     assert result.status is ks.Status.OPTIMAL
     assert result.success
     assert result.lower_bound == 0.0
+    assert result.gap <= 1e-8
     assert 0.0 <= result.fun <= 1e-10
     assert len(result.outcomes) <= 2
     assert result.support.size <= 6

@@ -321,8 +321,9 @@ class SupportProblem:
 
         May be claimed: `share` of the value, and `negligible` of φ(0).
         """
-        if not -np.inf < bound < value:
-            return np.inf if bound < value else 0.0
+        fitted = bound >= self.loss.least and attains_least(self, value)  # they differ by the rounding of the value
+        if fitted or not -np.inf < bound < value:
+            return np.inf if bound < value and not fitted else 0.0
         gap = value - bound
         by_fit = share * abs(value) < gap <= share * abs(value) + negligible * self._constant
         size = max(abs(value), self._constant) if by_fit else abs(value)
@@ -348,7 +349,7 @@ def attains_least(problem: SupportProblem, value: float) -> bool:
     """
     least = problem.loss.least
     at_0 = problem.evaluate(NONE) if least > -np.inf and np.isfinite(value) else None
-    if at_0 is None:
-        return False
-    above = at_0.value - least
-    return value <= least + (FITTED**2 * above if problem.model is not None else min(1e-13, 1e-16 * above))
+    above = 0.0 if at_0 is None else at_0.value - least
+    return at_0 is not None and value <= least + (
+        FITTED**2 * above if problem.model is not None else min(1e-13, 1e-16 * above)
+    )
